@@ -110,9 +110,24 @@ def confirm(
 @reentrant
 def takes(terms: IJobRegistry.Terms) -> bool:
     """
-    @return Whether these terms can be judged here: unproven units are not paid, and a set is named.
+    @return Whether these terms can be judged here: unproven units are not paid, a set is named, and no work is done
+            twice.
     """
-    return terms.limits & packing.LIMITS_PROVEN != 0 and terms.judge_data != 0
+    return (
+        terms.limits & packing.LIMITS_PROVEN != 0
+        and terms.judge_data != 0
+        and (terms.limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK == 1
+    )
+
+
+@view
+@external
+@reentrant
+def may_run(job_id: bytes32, terms: IJobRegistry.Terms, index: uint256, node: uint256) -> bool:
+    """
+    @return False: no job of replicas is taken here.
+    """
+    return False
 
 
 # ---- INTERNAL ----

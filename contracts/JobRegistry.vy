@@ -30,6 +30,7 @@ from ethereum.ercs import IERC20
 
 from interfaces import IEscrow
 from interfaces import IJobRegistry
+from interfaces import IJudge
 from interfaces import INodeRegistry
 from interfaces import IRules
 
@@ -78,6 +79,7 @@ struct Unit:
     index: uint256
     key: bytes32
     word: uint256
+    node: uint256  # the word's
     header: uint256  # zero for a one-lease job
 
 
@@ -89,7 +91,7 @@ struct Payment:
     bond: uint256
     ok: bool  # whether it counts as a success of its node
     decliner: uint256  # the node that it accuses, zero for none
-    unbilled: uint256  # seconds that its checkpoints may still be paid for
+    shared: uint256  # seconds that its checkpoints are paid out of, before the unit's own: all of them, or none
 
 
 @deploy
@@ -129,8 +131,8 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     self._check_submitter(terms.submitter)
     amount: uint256 = 0
     self._words[job_id], amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
-    last: uint256 = self.posted
-    number: uint256 = (last >> packing.POSTED_COUNT_SHIFT) + 1
+    posted: uint256 = self.posted
+    number: uint256 = (posted >> packing.POSTED_COUNT_SHIFT) + 1
     self.posted = (number << packing.POSTED_COUNT_SHIFT) | block.number
     log IJobRegistry.JobPosted(
         job_id=job_id,
@@ -138,7 +140,7 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
         terms=terms,
         parents=parents,
         number=number,
-        previous=last & packing.POSTED_BLOCK_MASK,
+        previous=posted & packing.POSTED_BLOCK_MASK,
     )
 
     self._fund(amount)
@@ -160,7 +162,7 @@ def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
     log IJobRegistry.ToppedUp(
         job_id=u.job_id,
         index=index,
-        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        node=u.node,
         word=u.word,
         amount=amount,
     )
@@ -201,8 +203,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         self._refund(refund, terms.submitter)
         return
 
-    if block.timestamp >= self._reclaimable_from(u.word):
-        reasons._refuse(reasons.JOBS_RECLAIMABLE)
+    self._check_not_due(u.word)
     notice: uint256 = (terms.policy >> packing.POLICY_CANCEL_NOTICE_SHIFT) & packing.POLICY_CANCEL_NOTICE_MASK
     mark: uint256 = min((u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, block.timestamp + notice)
     u.word = (
@@ -215,7 +216,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     log IJobRegistry.Closing(
         job_id=u.job_id,
         index=index,
-        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        node=u.node,
         word=u.word,
     )
 
@@ -282,14 +283,13 @@ def checkpoint(job_id: bytes32, index: uint256, root: bytes32):
     """
     u: Unit = self._touched(job_id, index)
     self._check_leased(u.word)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    if msg.sender != staticcall NODES.operator_of(node, skip_contract_check=True):
+    if msg.sender != staticcall NODES.operator_of(u.node, skip_contract_check=True):
         reasons._refuse(reasons.NODES_NOT_OPERATOR)
     seconds: uint256 = block.timestamp - ((u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
     if u.word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._seconds[u.key]:
         reasons._refuse(reasons.JOBS_CHECKPOINT_RANGE)
     self._seconds[u.key] = seconds
-    log IJobRegistry.Checkpointed(job_id=u.job_id, index=index, node=node, word=u.word, seconds=seconds, root=root)
+    log IJobRegistry.Checkpointed(job_id=u.job_id, index=index, node=u.node, word=u.word, seconds=seconds, root=root)
 
 
 @external
@@ -305,9 +305,8 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
     u: Unit = self._touched(job_id, index)
     u.word = self._with_result(u, result, outcome, used)
     self._words[u.key] = u.word
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Submitted(job_id=u.job_id, index=index, node=node, word=u.word, result=result, report=report)
-    extcall NODES.submitted(node, msg.sender, skip_contract_check=True)
+    log IJobRegistry.Submitted(job_id=u.job_id, index=index, node=u.node, word=u.word, result=result, report=report)
+    extcall NODES.submitted(u.node, msg.sender, skip_contract_check=True)
 
 
 @external
@@ -334,33 +333,28 @@ def finish(
     u.word = self._with_result(u, result, outcome, used)
     if terms.judge != 0 or u.word & packing.UNIT_FRESH != 0:
         reasons._refuse(reasons.JOBS_SETTLE_EARLY)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    next: Unit = u
     ask: INodeRegistry.Ask = empty(INodeRegistry.Ask)
-    if claims and u.header & packing.HEADER_CLOSED == 0:
-        # lanes: an array's header, and zero for a one-lease job, which has no next unit
-        next.index = (u.header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
-        next.word = leases._first_word(u.header)
-        ask = leases._next_ask(terms, next.index, next.word, u.header, block.timestamp)
-        if self._is_submitter(terms.submitter):
-            ask.ceiling = 0
+    if claims and not self._is_submitter(terms.submitter):
+        ask = leases._next_ask(terms, u.header, block.timestamp)
     p: Payment = self._payment(terms, u, True)
     u.word = self._end(u, packing.STATE_SETTLED)
     log IJobRegistry.Finished(
-        job_id=u.job_id, index=index, node=node, word=u.word, result=result, report=report, pay=p.pay, fee=p.fee
+        job_id=u.job_id, index=index, node=u.node, word=u.word, result=result, report=report, pay=p.pay, fee=p.fee
     )
     owner: address = empty(address)
     rate: uint256 = 0
     seasoned: bool = False
     owner, rate, seasoned = extcall NODES.finished(
-        node, msg.sender, p.bond, p.ok, p.fee, p.decliner, ask, skip_contract_check=True
+        u.node, msg.sender, p.bond, p.ok, p.fee, p.decliner, ask, skip_contract_check=True
     )
     reward: uint256 = self._share_of_keeper_fee(terms.money)
     self._pay_parts(terms, u, p, owner, owner, reward)
     if rate != 0:
         self._words[u.job_id] += 1 << packing.HEADER_TOUCHED_SHIFT
-        next.key = keccak256(abi_encode(u.job_id, next.index))
-        self._begin(terms, next, node, rate, seasoned, session_key, 0)
+        u.index = (u.header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+        u.key = keccak256(abi_encode(u.job_id, u.index))
+        u.word = leases._first_word(u.header)
+        self._begin(terms, u, u.node, rate, seasoned, session_key, 0)
 
 
 @external
@@ -380,15 +374,13 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     if not closing:
         if block.timestamp >= leases._declinable_until(terms.limits, terms.policy, u.word):
             reasons._refuse(reasons.JOBS_DECLINE_LATE)
-        if block.timestamp >= self._reclaimable_from(u.word):
-            reasons._refuse(reasons.JOBS_RECLAIMABLE)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+        self._check_not_due(u.word)
     burn: uint256 = leases._tip_to_burn(terms.money, u.word)
     u.word |= outcome << packing.UNIT_OUTCOME_SHIFT
 
     refund: uint256 = 0
     if not closing and self._may_reopen(terms, u):
-        self._accused[u.key] = node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
+        self._accused[u.key] = u.node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
         u.word = self._reopen(u.key, u.word | packing.UNIT_ACCUSED)
     else:
         refund = leases._unit_holds(terms.money, terms.limits, u.word)
@@ -396,9 +388,9 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
         if closing:
             end = packing.STATE_CANCELLED
         u.word = self._end(u, end)
-    log IJobRegistry.Declined(job_id=u.job_id, index=index, node=node, word=u.word, report=report)
+    log IJobRegistry.Declined(job_id=u.job_id, index=index, node=u.node, word=u.word, report=report)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
-    extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
+    extcall NODES.declined(u.node, msg.sender, bond, burn, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 
@@ -413,17 +405,14 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     u: Unit = self._unit(terms, index)
     if u.word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
-    if block.timestamp >= self._reclaimable_from(u.word):
-        reasons._refuse(reasons.JOBS_RECLAIMABLE)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    bond: uint256 = 0
-    slash: uint256 = 0
-    fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
+    self._check_not_due(u.word)
+    lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
-    log IJobRegistry.GaveUp(job_id=u.job_id, index=index, node=node, word=u.word, report=report)
-    extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
+    log IJobRegistry.GaveUp(job_id=u.job_id, index=index, node=u.node, word=u.word, report=report)
+    extcall NODES.gave_up(
+        u.node, msg.sender, lost.bond, lost.slash - lost.slash // 4, lost.fee, skip_contract_check=True
+    )
     self._refund(refund, terms.submitter)
 
 
@@ -454,11 +443,15 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     rate: uint256 = 0
     score: uint256 = 0
     operator: address = empty(address)
-    rate, score, operator = staticcall NODES.appraise(node, leases._ask(terms), skip_contract_check=True)
+    rate, score, operator = staticcall NODES.appraise(node, self._ask(terms, u, node), skip_contract_check=True)
     if convert(operator, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         reasons._refuse(reasons.JOBS_OWN_JOB)
     rank: uint256 = leases._key(
-        u.job_id, u.index, (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, score
+        u.job_id,
+        u.index,
+        (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK,
+        node,
+        leases._ranked(terms.limits, u.index, score),
     )
 
     extensions: uint256 = 0
@@ -529,7 +522,6 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     mark: uint256 = (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp < mark:
         reasons._refuse(reasons.JOBS_NOTICE_RUNNING)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     billed: uint256 = mark - ((u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
     limits: uint256 = leases._topped(terms.limits, u.word)
     billed = min(billed, limits & packing.LIMITS_MAX_SECONDS_MASK) + (
@@ -538,8 +530,8 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     p: Payment = self._paid(terms, u.word, billed)
     reward: uint256 = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - mark)
     u.word = self._end(u, packing.STATE_CANCELLED)
-    log IJobRegistry.Closed(job_id=u.job_id, index=index, node=node, word=u.word, pay=p.pay, fee=p.fee)
-    owner: address = extcall NODES.closed(node, p.bond, skip_contract_check=True)
+    log IJobRegistry.Closed(job_id=u.job_id, index=index, node=u.node, word=u.word, pay=p.pay, fee=p.fee)
+    owner: address = extcall NODES.closed(u.node, p.bond, skip_contract_check=True)
     self._pay_out(owner, p.pay, p.fee, self._payee(payee), reward, terms.submitter, p.rest)
 
 
@@ -556,18 +548,16 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     due: uint256 = self._reclaimable_from(u.word)
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_RECLAIMABLE)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    bond: uint256 = 0
-    slash: uint256 = 0
-    fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
-    reward: uint256 = min(slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
+    lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
+    reward: uint256 = min(lost.slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
     least: uint256 = leases._tip_to_burn(terms.money, u.word)
 
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
-    log IJobRegistry.Reclaimed(job_id=u.job_id, index=index, node=node, word=u.word)
-    extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
+    log IJobRegistry.Reclaimed(job_id=u.job_id, index=index, node=u.node, word=u.word)
+    extcall NODES.reclaimed(
+        u.node, 1, lost.bond, lost.slash, reward, least, lost.fee, self._payee(payee), skip_contract_check=True
+    )
     self._refund(refund, terms.submitter)
 
 
@@ -592,7 +582,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
-    if index != ALL and (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK != 1:
+    if index != ALL and u.header != 0:
         reward = 0
     refund -= reward
     log IJobRegistry.Expired(job_id=u.job_id, index=index, word=u.word, refund=refund)
@@ -655,8 +645,7 @@ def dispute(terms: IJobRegistry.Terms, index: uint256):
         reasons._refuse(reasons.JOBS_DISPUTE_LATE)
     u.word = (u.word & ~packing.UNIT_STATE_LANE) | packing.STATE_DISPUTED
     self._words[u.key] = u.word
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Disputed(job_id=u.job_id, index=index, node=node, word=u.word)
+    log IJobRegistry.Disputed(job_id=u.job_id, index=index, node=u.node, word=u.word)
 
 
 @external
@@ -684,18 +673,17 @@ def rule(
     if verdict == CONFIRM:
         self._pay_for(terms, u, self._payee(payee), self._share_of_keeper_fee(terms.money), True)
         return
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     p: Payment = self._paid(
         terms, u.word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
     )
     u.word = self._end(u, packing.STATE_REFUNDED)
     if verdict == REJECT:
         self._log_ruled(u, REJECT, 0, 0, p.bond)
-        extcall NODES.slashed(node, p.bond, shares, skip_contract_check=True)
+        extcall NODES.slashed(u.node, p.bond, shares, skip_contract_check=True)
         self._refund(p.rest + p.pay, terms.submitter)
         return
     self._log_ruled(u, verdict, p.pay, p.fee, 0)
-    owner: address = extcall NODES.settled(node, p.bond, False, 0, 0, skip_contract_check=True)
+    owner: address = extcall NODES.settled(u.node, p.bond, False, 0, 0, skip_contract_check=True)
     self._pay_out(owner, p.pay, p.fee, empty(address), 0, terms.submitter, p.rest)
 
 
@@ -735,6 +723,19 @@ def _job_id(terms: IJobRegistry.Terms) -> bytes32:
     return keccak256(abi_encode(CHAIN_ID, self, terms))
 
 
+@pure
+@internal
+def _found(job_id: bytes32, index: uint256, key: bytes32, word: uint256, header: uint256) -> Unit:
+    return Unit(
+        job_id=job_id,
+        index=index,
+        key=key,
+        word=word,
+        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        header=header,
+    )
+
+
 @view
 @internal
 def _touched(job_id: bytes32, index: uint256) -> Unit:
@@ -745,9 +746,9 @@ def _touched(job_id: bytes32, index: uint256) -> Unit:
         # The key of an array's unit is no job: what it moves, and what its events name, is reached through its array.
         if word & packing.UNIT_ARRAY != 0:
             reasons._refuse(reasons.JOBS_NOT_RUNNING)
-        return Unit(job_id=job_id, index=index, key=job_id, word=word, header=0)
+        return self._found(job_id, index, job_id, word, 0)
     key: bytes32 = keccak256(abi_encode(job_id, index))
-    return Unit(job_id=job_id, index=index, key=key, word=self._words[key], header=word)
+    return self._found(job_id, index, key, self._words[key], word)
 
 
 @view
@@ -769,7 +770,7 @@ def _open(terms: IJobRegistry.Terms, index: uint256) -> Unit:
             reasons._refuse(reasons.JOBS_INDEX_RANGE)
         if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
             reasons._refuse(reasons.JOBS_NOT_OPEN)
-        return Unit(job_id=job_id, index=0, key=job_id, word=word, header=0)
+        return self._found(job_id, 0, job_id, word, 0)
 
     if word & packing.HEADER_CLOSED != 0:
         reasons._refuse(reasons.JOBS_JOB_CLOSED)
@@ -779,18 +780,18 @@ def _open(terms: IJobRegistry.Terms, index: uint256) -> Unit:
     at: uint256 = index
     if index == NEXT:
         at = touched
-    if at >= (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK:
+    if at >= (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK:
         reasons._refuse(reasons.JOBS_INDEX_RANGE)
     if at > touched:
         reasons._refuse(reasons.JOBS_INDEX_LATER)
     key: bytes32 = keccak256(abi_encode(job_id, at))
-    opened: uint256 = self._words[key]
+    u: Unit = self._found(job_id, at, key, self._words[key], word)
     if at == touched:
-        opened = leases._first_word(word)
+        u.word = leases._first_word(word)
         self._words[job_id] = word + (1 << packing.HEADER_TOUCHED_SHIFT)
-    elif opened & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
+    elif u.word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
-    return Unit(job_id=job_id, index=at, key=key, word=opened, header=word)
+    return u
 
 
 @view
@@ -825,7 +826,7 @@ def _start(
         reasons._refuse(reasons.JOBS_OWN_JOB)
     if not leases._has_time(leases._topped(terms.limits, u.word), terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
-    ask: INodeRegistry.Ask = leases._ask(terms)
+    ask: INodeRegistry.Ask = self._ask(terms, u, node)
     ask.ceiling = ceiling
     locked: uint256 = 0
     seasoned: bool = False
@@ -942,11 +943,13 @@ def _lose(terms: IJobRegistry.Terms, u: Unit) -> (uint256, uint256):
             attempt: uint256 = (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK
             seconds: uint256 = self._seconds[u.key]
             if seconds != 0:
+                resumed: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
                 self.checkpoints[u.key][attempt] = (
                     seconds
+                    | (leases._reserved(self.checkpoints[u.key][resumed]) << packing.KEPT_BEFORE_SHIFT)
                     | (((u.word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) << packing.KEPT_RATE_SHIFT)
-                    | (((u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK) << packing.KEPT_NODE_SHIFT)
-                    | (((u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK) << packing.KEPT_RESUME_SHIFT)
+                    | (u.node << packing.KEPT_NODE_SHIFT)
+                    | (resumed << packing.KEPT_RESUME_SHIFT)
                 )
         return self._reopen(u.key, u.word), 0
     refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
@@ -975,7 +978,7 @@ def _fund(amount: uint256):
 @internal
 def _refund(refund: uint256, submitter: uint256):
     if refund != 0:
-        self._split(submitter, [self._share(refund, submitter), 0, 0, 0])
+        self._refund_less(refund, submitter, 0, msg.sender)
 
 
 @internal
@@ -1061,7 +1064,7 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     """
     if header & packing.HEADER_CLOSED != 0:
         reasons._refuse(reasons.JOBS_JOB_CLOSED)
-    untouched: uint256 = ((terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK) - (
+    untouched: uint256 = ((header >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK) - (
         (header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
     )
     if untouched == 0:
@@ -1104,7 +1107,7 @@ def _log_ruled(u: Unit, verdict: uint256, pay: uint256, fee: uint256, taken: uin
     log IJobRegistry.Ruled(
         job_id=u.job_id,
         index=u.index,
-        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        node=u.node,
         word=u.word,
         verdict=verdict,
         pay=pay,
@@ -1125,12 +1128,11 @@ def _pay_for(terms: IJobRegistry.Terms, unit: Unit, settler: address, reward: ui
     # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
     p: Payment = self._payment(terms, u, settler != empty(address) or u.word & packing.UNIT_FRESH == 0)
     u.word = self._end(u, packing.STATE_SETTLED)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     if ruled:
         self._log_ruled(u, CONFIRM, p.pay, p.fee, 0)
     else:
-        log IJobRegistry.Settled(job_id=u.job_id, index=u.index, node=node, word=u.word, pay=p.pay, fee=p.fee)
-    owner: address = extcall NODES.settled(node, p.bond, p.ok, p.fee, p.decliner, skip_contract_check=True)
+        log IJobRegistry.Settled(job_id=u.job_id, index=u.index, node=u.node, word=u.word, pay=p.pay, fee=p.fee)
+    owner: address = extcall NODES.settled(u.node, p.bond, p.ok, p.fee, p.decliner, skip_contract_check=True)
     self._pay_parts(terms, u, p, owner, settler, reward)
 
 
@@ -1167,62 +1169,62 @@ def _payment(terms: IJobRegistry.Terms, u: Unit, counts: bool) -> Payment:
     if billing == packing.BILLING_FUEL:
         billed = min(billed, (u.word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
+        resumed: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
+        if resumed != 0:
+            # The seconds of what it was made of come first, or idling would take them; who resumed could see them.
+            billed -= min(billed, leases._reserved(self.checkpoints[u.key][resumed]))
         billed = min(billed, ((u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) - started)
     p: Payment = self._paid(terms, u.word, billed)
     if (u.word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK:
         p.ok = counts
-        p.unbilled = most - billed
+        p.shared = most
         if counts and u.word & packing.UNIT_ACCUSED != 0:
             accused: uint256 = self._accused[u.key]
             p.decliner = accused & packing.ACCUSED_NODE_MASK
             # What works much later says nothing of what the decliner found.
-            if (
-                p.decliner == (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-                or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME
-            ):
+            if p.decliner == u.node or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME:
                 p.decliner = 0
     return p
 
 
 @internal
-def _pay_parts(
-    terms: IJobRegistry.Terms, u: Unit, p: Payment, owner: address, settler: address, reward: uint256
-):
+def _pay_parts(terms: IJobRegistry.Terms, u: Unit, p: Payment, owner: address, settler: address, reward: uint256):
     """
     @notice Pay the checkpoints that a result was made of, then its owner, the fee and the settler; the rest is the
             submitter's.
     """
-    rest: uint256 = p.rest - self._pay_checkpoints(terms, u, p.unbilled)
+    rest: uint256 = p.rest - self._pay_checkpoints(terms, u, p.shared)
     self._pay_out(owner, p.pay, p.fee, settler, reward, terms.submitter, rest)
 
 
 @internal
-def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, unbilled: uint256) -> uint256:
+def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, shared: uint256) -> uint256:
     """
-    @notice Pay the checkpoints that a result was made of, newest first, as far as the unit has seconds left to bill.
-            Else two nodes of one owner could bill the same work twice.
-    @param unbilled Seconds; zero where the outcome is not ok.
-    @return What they earned, fees included. It is at most the ceiling for each second that was left.
+    @notice Pay the checkpoints that a result was made of, as far as the unit has seconds: the oldest has them first,
+            each later one what is left, the result the rest. So nobody bills a second that was somebody's already.
+    @param shared Seconds; zero where the outcome is not ok.
+    @return What they earned, fees included. It is at most the ceiling for each of those seconds.
     """
     paid: uint256 = 0
-    left: uint256 = unbilled
     attempt: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
     for _: uint256 in range(MAX_RESUMED):
-        if attempt == 0 or left == 0:
+        if attempt == 0 or shared == 0:
             break
         kept: uint256 = self.checkpoints[u.key][attempt]
-        seconds: uint256 = min(left, kept & packing.KEPT_SECONDS_MASK)
-        left -= seconds
+        before: uint256 = (kept >> packing.KEPT_BEFORE_SHIFT) & packing.KEPT_BEFORE_MASK
+        seconds: uint256 = min(shared - min(shared, before), kept & packing.KEPT_SECONDS_MASK)
         node: uint256 = (kept >> packing.KEPT_NODE_SHIFT) & packing.KEPT_NODE_MASK
         owner: address = staticcall NODES.owner_of(node, skip_contract_check=True)
         # Of one that has left, the submitter keeps it.
-        if owner != empty(address):
+        if owner != empty(address) and seconds != 0:
             pay: uint256 = leases._checkpoint_pay((kept >> packing.KEPT_RATE_SHIFT) & packing.KEPT_RATE_MASK, seconds)
             fee: uint256 = leases._fee(pay, terms.policy)
-            log IJobRegistry.CheckpointPaid(job_id=u.job_id, index=u.index, node=node, attempt=attempt, pay=pay, fee=fee)
+            log IJobRegistry.CheckpointPaid(
+                job_id=u.job_id, index=u.index, node=node, attempt=attempt, pay=pay, fee=fee
+            )
             self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, 0)
             paid += pay
-        attempt = kept >> packing.KEPT_RESUME_SHIFT
+        attempt = (kept >> packing.KEPT_RESUME_SHIFT) & packing.KEPT_RESUME_MASK
     return paid
 
 
@@ -1232,15 +1234,13 @@ def _fail_unproven(terms: IJobRegistry.Terms, u: Unit, settler: address, ramped:
     @notice End a submitted unit that nobody has proven in time: a refund, and the node loses what a lost lease does.
     @param ramped The settler's pay, which comes out of the slash and is at most a quarter of it.
     """
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    bond: uint256 = 0
-    slash: uint256 = 0
-    fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
+    lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
     ended: uint256 = self._end(u, packing.STATE_REFUNDED)
-    log IJobRegistry.Unproven(job_id=u.job_id, index=u.index, node=node, word=ended)
-    extcall NODES.reclaimed(node, 0, bond, slash, min(slash // 4, ramped), 0, fee, settler, skip_contract_check=True)
+    log IJobRegistry.Unproven(job_id=u.job_id, index=u.index, node=u.node, word=ended)
+    extcall NODES.reclaimed(
+        u.node, 0, lost.bond, lost.slash, min(lost.slash // 4, ramped), 0, lost.fee, settler, skip_contract_check=True
+    )
     self._refund(refund, terms.submitter)
 
 
@@ -1315,6 +1315,13 @@ def _reclaimable_from(word: uint256) -> uint256:
 
 @view
 @internal
+def _check_not_due(word: uint256):
+    if block.timestamp >= self._reclaimable_from(word):
+        reasons._refuse(reasons.JOBS_RECLAIMABLE)
+
+
+@view
+@internal
 def _payee(payee: address) -> address:
     if payee == empty(address):
         return msg.sender
@@ -1335,6 +1342,20 @@ def _check_submitter(submitter: uint256):
 @internal
 def _is_submitter(submitter: uint256) -> bool:
     return submitter & packing.SUBMITTER_ACCOUNT_MASK == convert(msg.sender, uint256)
+
+
+@view
+@internal
+def _ask(terms: IJobRegistry.Terms, u: Unit, node: uint256) -> INodeRegistry.Ask:
+    """
+    @return What the matching gates compare the node with. Of replicas, their judge is asked first whether it may run
+            this one.
+    """
+    if (terms.limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK != 1 and not (
+        staticcall IJudge(convert(terms.judge, address)).may_run(u.job_id, terms, u.index, node)
+    ):
+        reasons._refuse(reasons.JOBS_EXCLUDED)
+    return leases._ask(terms)
 
 
 @view

@@ -14,6 +14,7 @@
 
 from interfaces import IEscrow
 from interfaces import IJobRegistry
+from interfaces import IJudge
 from interfaces import ILens
 from interfaces import INodeRegistry
 
@@ -173,10 +174,16 @@ def fit(terms: IJobRegistry.Terms, index: uint256, node: uint256, claim: bool) -
             return EXCLUDED
     if not leases._has_time(leases._topped(terms.limits, word), terms.policy, block.timestamp):
         return NO_TIME
-    if not claim:
-        return 0
-    ask.ceiling = leases._claim_ceiling(terms.money, terms.policy, max(block.timestamp, opens) - opens)
-    return staticcall NODES.gate(node, ask)
+    if claim:
+        ask.ceiling = leases._claim_ceiling(terms.money, terms.policy, max(block.timestamp, opens) - opens)
+        code = staticcall NODES.gate(node, ask)
+        if code != 0:
+            return code
+    if (terms.limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK != 1 and not (
+        staticcall IJudge(convert(terms.judge, address)).may_run(staticcall JOBS.job_id_of(terms), terms, index, node)
+    ):
+        return EXCLUDED
+    return 0
 
 
 @view
@@ -217,7 +224,11 @@ def score(terms: IJobRegistry.Terms, index: uint256, node: uint256) -> (uint256,
         at = 0
     job_id: bytes32 = staticcall JOBS.job_id_of(terms)
     return rate, points, leases._key(
-        job_id, at, (raw[1] >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, points
+        job_id,
+        at,
+        (raw[1] >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK,
+        node,
+        leases._ranked(terms.limits, at, points),
     )
 
 
@@ -309,7 +320,7 @@ def _find(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
     if raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER and raw[1] == 0:
         if (
             index == (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
-            and index < (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+            and index < (raw[0] >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
         ):
             opened: uint256 = (raw[0] >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
             state: uint256 = packing.STATE_OPEN
@@ -380,10 +391,10 @@ def _due(candidate: ILens.Candidate) -> bool:
         if leases._has_time(limits, candidate.terms.policy, block.timestamp):
             return False
         if header and candidate.index == ALL:
-            units: uint256 = (candidate.terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+            whole: uint256 = (raw[0] >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
             return (
                 raw[0] & packing.HEADER_CLOSED == 0
-                and (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK < units
+                and (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK < whole
             )
         return (state == packing.STATE_OPEN or state == packing.STATE_BLOCKED) and not header
     return False

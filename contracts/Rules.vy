@@ -46,7 +46,7 @@ MAX_WINDOW: constant(uint256) = 300
 MAX_ATTEMPTS: constant(uint256) = 8
 MAX_CHALLENGE_WINDOW: constant(uint256) = 7 * 86400
 MAX_PROOF_TIME: constant(uint256) = 60 * 86400  # seconds to a deadline until which a bond may wait for a proof
-# What this version builds: one unit a lease, one replica, of the flags newcomers, proven and keep.
+# What this version builds: one unit a lease, of the flags newcomers, proven and keep. Replicas are looked at apart.
 BUILT_LANES: constant(uint256) = (
     packing.LIMITS_CHUNK_LANE
     + packing.LIMITS_REPLICAS_LANE
@@ -55,6 +55,15 @@ BUILT_LANES: constant(uint256) = (
     - packing.LIMITS_NEWCOMERS
     - packing.LIMITS_PROVEN
     - packing.LIMITS_KEEP
+)
+MAX_REPLICAS: constant(uint256) = 7
+FLAGS_UNKNOWN: constant(uint256) = (
+    packing.LIMITS_FLAGS_LANE
+    - packing.LIMITS_NEWCOMERS
+    - packing.LIMITS_PROVEN
+    - packing.LIMITS_KEEP
+    - packing.LIMITS_CONFIDENTIAL
+    - packing.LIMITS_PREEMPTIBLE
 )
 BUILT: constant(uint256) = (
     (1 << packing.LIMITS_CHUNK_SHIFT) + (1 << packing.LIMITS_REPLICAS_SHIFT) + (1 << packing.LIMITS_QUORUM_SHIFT)
@@ -197,6 +206,9 @@ def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) ->
             | (block.timestamp << packing.HEADER_OPENED_SHIFT)
             | (count << packing.HEADER_LEASES_SHIFT)
         )
+        if (terms.limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK != 1:
+            quorum: uint256 = (terms.limits >> packing.LIMITS_QUORUM_SHIFT) & packing.LIMITS_QUORUM_MASK
+            word |= quorum << packing.HEADER_QUORUM_SHIFT
     else:
         word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     if terms.parents_hash != empty(bytes32):
@@ -231,14 +243,14 @@ def topped(money: uint256, limits: uint256, word: uint256, seconds: uint256) -> 
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp >= mark:
         reasons._refuse(reasons.JOBS_LATE)
-    now: uint256 = leases._topped(limits, word)
-    if seconds == 0 or seconds > MAX_SECONDS - (now & packing.LIMITS_MAX_SECONDS_MASK):
+    grown: uint256 = leases._topped(limits, word)
+    if seconds == 0 or seconds > MAX_SECONDS - (grown & packing.LIMITS_MAX_SECONDS_MASK):
         reasons._refuse(reasons.JOBS_SECONDS_RANGE)
     if mark + seconds > (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK:
         reasons._refuse(reasons.JOBS_DEADLINE_NEAR)
     return (
         word + (seconds << packing.UNIT_SECONDS_SHIFT) + (seconds << packing.UNIT_MARK_SHIFT),
-        leases._unit_price(money, now + seconds) - leases._unit_price(money, now),
+        leases._unit_price(money, grown + seconds) - leases._unit_price(money, grown),
     )
 
 
@@ -312,8 +324,9 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
         or terms.judge >> packing.JUDGE_BITS != 0
     ):
         reasons._refuse(reasons.JOBS_SPARE_BITS)
+    replicas: uint256 = 1
     if limits & BUILT_LANES != BUILT:
-        self._refuse_unbuilt(limits)
+        replicas = self._replicas(limits)
     if terms.spec == empty(bytes32):
         reasons._refuse(reasons.JOBS_SPEC_ZERO)
     if (terms.needs >> packing.NEEDS_RUNTIMES_SHIFT) & packing.NEEDS_RUNTIMES_MASK == 0:
@@ -362,7 +375,7 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
         self._check_judged(terms)
     elif terms.judge_data != 0 or limits & JUDGED_LANES != 0:
         reasons._refuse(reasons.JOBS_NO_JUDGE)
-    return units
+    return units * replicas
 
 
 @view
@@ -431,32 +444,35 @@ def _with_fields(word: uint256, fields: uint256) -> uint256:
 
 @pure
 @internal
-def _refuse_unbuilt(limits: uint256):
+def _replicas(limits: uint256) -> uint256:
     """
-    @notice Name the field that is out of range, or that this version does not build yet.
+    @notice Check a job's replicas; name the field that is out of range, or that this version does not build yet.
     """
     chunk: uint256 = (limits >> packing.LIMITS_CHUNK_SHIFT) & packing.LIMITS_CHUNK_MASK
-    if (
-        chunk == 0
-        or chunk > MAX_CHUNK
-        or ((limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK) % chunk != 0
-    ):
+    units: uint256 = (limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+    if chunk == 0 or chunk > MAX_CHUNK or units % chunk != 0:
         reasons._refuse(reasons.JOBS_CHUNK_RANGE)
     if chunk != 1:
         reasons._refuse(reasons.JOBS_NO_CHUNKS)
     replicas: uint256 = (limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK
-    if replicas % 2 == 0 or replicas > 7:
+    if replicas % 2 == 0 or replicas > MAX_REPLICAS:
         reasons._refuse(reasons.JOBS_REPLICAS_RANGE)
     quorum: uint256 = (limits >> packing.LIMITS_QUORUM_SHIFT) & packing.LIMITS_QUORUM_MASK
     if quorum <= replicas // 2 or quorum > replicas:
         reasons._refuse(reasons.JOBS_QUORUM_RANGE)
-    if replicas != 1:
-        reasons._refuse(reasons.JOBS_NO_REPLICAS)
     if limits & packing.LIMITS_CONFIDENTIAL != 0:
         reasons._refuse(reasons.JOBS_NO_CONFIDENTIAL)
     if limits & packing.LIMITS_PREEMPTIBLE != 0:
         reasons._refuse(reasons.JOBS_NO_PREEMPTIBLE)
-    reasons._refuse(reasons.JOBS_FLAG_UNKNOWN)
+    if limits & FLAGS_UNKNOWN != 0:
+        reasons._refuse(reasons.JOBS_FLAG_UNKNOWN)
+    if replicas != 1:
+        # A judge alone tells them apart, and only what has to be proven leaves it the time.
+        if limits & packing.LIMITS_PROVEN == 0:
+            reasons._refuse(reasons.JOBS_REPLICAS_JUDGE)
+        if units != 1:
+            reasons._refuse(reasons.JOBS_UNITS_RANGE)
+    return replicas
 
 
 @view

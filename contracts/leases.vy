@@ -27,6 +27,13 @@ CHECKPOINT_WHOLE: constant(uint256) = 10
 STALE_TIME: constant(uint256) = 30 * 86400  # seconds past its window after which a dispute holds nothing any more
 
 
+# What a lost lease costs its node, in base units.
+struct Losses:
+    bond: uint256  # of the lease
+    slash: uint256  # taken from the stake
+    fee: uint256  # that the failure weighs by
+
+
 @pure
 @internal
 def _unit_price(money: uint256, limits: uint256) -> uint256:
@@ -127,16 +134,13 @@ def _lease_bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
 
 @pure
 @internal
-def _losses(money: uint256, limits: uint256, policy: uint256, word: uint256) -> (uint256, uint256, uint256):
-    """
-    @return (the bond of a lease, what losing it takes from the stake, the fee that its failure weighs by)
-    """
+def _losses(money: uint256, limits: uint256, policy: uint256, word: uint256) -> Losses:
     price: uint256 = self._unit_price(money, limits)
-    topped: uint256 = self._topped(limits, word)
-    return (
-        self._bond(price, money, limits, policy),
-        self._slash(price, money, policy),
-        self._whole_fee(self._unit_price(money, topped), word, topped, policy),
+    return Losses(
+        bond=self._bond(price, money, limits, policy),
+        slash=self._slash(price, money, policy),
+        # As posted: a submitter who tops up a lease that fails could else make the failure heavier.
+        fee=self._whole_fee(price, word, limits, policy),
     )
 
 
@@ -197,20 +201,19 @@ def _first_word(header: uint256) -> uint256:
 
 @pure
 @internal
-def _next_ask(
-    terms: IJobRegistry.Terms, index: uint256, word: uint256, header: uint256, now: uint256
-) -> INodeRegistry.Ask:
+def _next_ask(terms: IJobRegistry.Terms, header: uint256, now: uint256) -> INodeRegistry.Ask:
     """
-    @param header The array's, zero for a one-lease job.
+    @param header The array's; zero for a one-lease job, which has no next unit.
     @return What a claim of the array's first untouched unit asks of a node, with a ceiling of zero where it cannot be
             claimed now.
     """
-    opens: uint256 = self._claims_from(word, terms.limits, terms.policy)
+    opens: uint256 = self._claims_from(self._first_word(header), terms.limits, terms.policy)
     ask: INodeRegistry.Ask = self._ask(terms)
     ask.ceiling = 0
     if (
-        header != 0
-        and index < (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+        header & packing.HEADER_CLOSED == 0
+        and (header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+        < (header >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
         and now >= opens
         and self._has_time(terms.limits, terms.policy, now)
     ):
@@ -226,6 +229,16 @@ def _pay(price: uint256, word: uint256, billed: uint256) -> uint256:
     @return The unit's pay before the fee, rounding down, at most its price.
     """
     return min(price, ((word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) * billed // RATE_SCALE)
+
+
+@pure
+@internal
+def _reserved(kept: uint256) -> uint256:
+    """
+    @return The seconds that a kept checkpoint, and those that it was made of, are paid for first; zero for none.
+    """
+    before: uint256 = (kept >> packing.KEPT_BEFORE_SHIFT) & packing.KEPT_BEFORE_MASK
+    return before + (kept & packing.KEPT_SECONDS_MASK)
 
 
 @pure
@@ -359,6 +372,18 @@ def _declinable_until(limits: uint256, policy: uint256, word: uint256) -> uint25
 
 @pure
 @internal
+def _ranked(limits: uint256, index: uint256, score: uint256) -> uint256:
+    """
+    @return The score that a proposal's key is made of: replicas but the first go by lot alone, so that nobody can fill
+            them all by being cheap.
+    """
+    if index != 0 and (limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK != 1:
+        return 0
+    return score
+
+
+@pure
+@internal
 def _key(job_id: bytes32, index: uint256, attempts: uint256, node: uint256, score: uint256) -> uint256:
     """
     @return A proposal's 48-bit key: the score's bucket, then the node's lot.
@@ -445,18 +470,22 @@ def _claim_wait(money: uint256, policy: uint256, rate: uint256) -> uint256:
 def _ended(word: uint256) -> uint256:
     """
     @param word A job's own word. The word of an array's unit is no job's, nor is 0: they never end.
-    @return 0 not yet, WELL every unit settled with outcome ok, OTHERWISE.
+    @return 0 not yet, WELL every unit settled with outcome ok, or of replicas a quorum, OTHERWISE.
     """
     state: uint256 = word & packing.UNIT_STATE_MASK
     if state == packing.STATE_HEADER:
         done: uint256 = (word >> packing.HEADER_DONE_SHIFT) & packing.HEADER_DONE_MASK
-        whole: uint256 = (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
-        if done == whole:
-            return WELL
+        wanted: uint256 = (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
+        whole: uint256 = wanted
         if word & packing.HEADER_CLOSED != 0:
             whole = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
         if done + ((word >> packing.HEADER_FAILED_SHIFT) & packing.HEADER_FAILED_MASK) != whole:
             return 0
+        quorum: uint256 = (word >> packing.HEADER_QUORUM_SHIFT) & packing.HEADER_QUORUM_MASK
+        if quorum != 0:
+            wanted = quorum
+        if done >= wanted:
+            return WELL
         return OTHERWISE
     if state < packing.STATE_SETTLED or word & packing.UNIT_ARRAY != 0:
         return 0

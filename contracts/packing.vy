@@ -252,7 +252,10 @@ HEADER_OPENED_LANE: constant(uint256) = 1099511627775 << 80
 HEADER_LEASES_SHIFT: constant(uint256) = 120  # of the terms: whoever waits for the array does not know them
 HEADER_LEASES_MASK: constant(uint256) = 16777215  # 2**24 - 1
 HEADER_LEASES_LANE: constant(uint256) = 16777215 << 120
-HEADER_BITS: constant(uint256) = 144
+HEADER_QUORUM_SHIFT: constant(uint256) = 144  # of the terms, where its leases are replicas of one unit; else 0
+HEADER_QUORUM_MASK: constant(uint256) = 15  # 2**4 - 1
+HEADER_QUORUM_LANE: constant(uint256) = 15 << 144
+HEADER_BITS: constant(uint256) = 148
 
 # ---- best: the best proposal of an OPEN unit ----
 BEST_PAYEE_SHIFT: constant(uint256) = 0  # who is tipped
@@ -300,7 +303,10 @@ KEPT_NODE_LANE: constant(uint256) = 4294967295 << 104
 KEPT_RESUME_SHIFT: constant(uint256) = 136  # the attempt that it resumed from itself, 0 none
 KEPT_RESUME_MASK: constant(uint256) = 15  # 2**4 - 1
 KEPT_RESUME_LANE: constant(uint256) = 15 << 136
-KEPT_BITS: constant(uint256) = 140
+KEPT_BEFORE_SHIFT: constant(uint256) = 140  # seconds, of the checkpoints that it was made of
+KEPT_BEFORE_MASK: constant(uint256) = 268435455  # 2**28 - 1
+KEPT_BEFORE_LANE: constant(uint256) = 268435455 << 140
+KEPT_BITS: constant(uint256) = 168
 
 # ---- posted: of JobRegistry: where the list of all jobs ends ----
 POSTED_BLOCK_SHIFT: constant(uint256) = 0  # of the last post: its JobPosted names the block of the one before it

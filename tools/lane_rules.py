@@ -34,6 +34,7 @@ READ_AS: Final = {name: {name} for name in WORDS} | {
     "code": {"amount"},
     "checkpoints": {"kept"},
     "account": {"share"},
+    "grown": {"limits"},
     "_locks": {"book"},
     "_credits": {"book"},
 }

@@ -14,6 +14,7 @@ implements: IJudge
 JOBS: immutable(IJobRegistry)
 
 refuses: public(bool)
+barred: public(HashMap[uint256, bool])  # nodes that may run no replica
 
 
 @deploy
@@ -24,6 +25,11 @@ def __init__(jobs: IJobRegistry):
 @external
 def set_refuses(refuses: bool):
     self.refuses = refuses
+
+
+@external
+def bar(node: uint256, barred: bool):
+    self.barred[node] = barred
 
 
 @external
@@ -51,3 +57,10 @@ def rule(
 @external
 def takes(terms: IJobRegistry.Terms) -> bool:
     return not self.refuses
+
+
+@view
+@external
+def may_run(job_id: bytes32, terms: IJobRegistry.Terms, index: uint256, node: uint256) -> bool:
+    assert job_id == staticcall JOBS.job_id_of(terms)
+    return not self.barred[node]

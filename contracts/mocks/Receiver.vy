@@ -94,6 +94,13 @@ def takes(terms: IJobRegistry.Terms) -> bool:
     return True
 
 
+@view
+@external
+def may_run(job_id: bytes32, terms: IJobRegistry.Terms, index: uint256, node: uint256) -> bool:
+    return True
+
+
+
 @internal
 def _react():
     assert Mood.REFUSE not in self.mood, "receiver: refused"

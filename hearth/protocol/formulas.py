@@ -224,19 +224,29 @@ def expire_reward(terms: Terms, unit: Unit | None, overdue: int) -> int:
     return min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
 
 
-def billed_seconds(terms: Terms, unit: Unit) -> int:
-    """Return the seconds that a SUBMITTED unit bills, whether it was cancelled meanwhile or not."""
+def reserved(unit: Unit, kept: Mapping[int, Kept]) -> int:
+    """Return the seconds that come first of the checkpoints which a lease resumed from; `kept` by attempt."""
+    if not unit.resume:
+        return 0
+    return kept[unit.resume].before + kept[unit.resume].seconds
+
+
+def billed_seconds(terms: Terms, unit: Unit, shared: int = 0) -> int:
+    """Return the seconds that a SUBMITTED unit bills, whether it was cancelled meanwhile or not.
+
+    `shared` are those that `reserved` keeps for the checkpoints which it was made of.
+    """
     limit = lease_seconds(topped(terms, unit))
     if terms.billing == Billing.FUEL:
         return min(unit.seconds, limit)
     if terms.billing == Billing.METERED:
-        return min(unit.submitted_at - unit.started, limit)
+        return min(unit.submitted_at - unit.started, max(0, limit - shared))
     return limit
 
 
-def pay_at_settle(terms: Terms, unit: Unit) -> int:
-    """Return a SUBMITTED unit's pay before the fee."""
-    return min(price(topped(terms, unit)), unit.rate * billed_seconds(terms, unit) // RATE_SCALE)
+def pay_at_settle(terms: Terms, unit: Unit, shared: int = 0) -> int:
+    """Return a SUBMITTED unit's pay before the fee; `shared` as in `billed_seconds`."""
+    return min(price(topped(terms, unit)), unit.rate * billed_seconds(terms, unit, shared) // RATE_SCALE)
 
 
 class CheckpointPay(NamedTuple):
@@ -251,22 +261,22 @@ class CheckpointPay(NamedTuple):
 def checkpoint_pays(terms: Terms, policy: Policy, unit: Unit, kept: Mapping[int, Kept]) -> list[CheckpointPay]:
     """Return what a SUBMITTED unit's settling pays for kept checkpoints, newest first, nodes that left included.
 
-    `kept` names them by attempt. All that a unit bills stays within its seconds, whoever ran them: what a result leaves
-    of them goes to the checkpoint that it resumed from, then to the one which that resumed from, MAX_RESUMED at most.
+    `kept` names them by attempt. All that a unit bills stays within its seconds, whoever ran them: the oldest
+    checkpoint has them first, each later one what is left, MAX_RESUMED at most, the result the rest (`billed_seconds`).
     """
     if unit.outcome != Outcome.OK:
         return []
-    left = lease_seconds(topped(terms, unit)) - billed_seconds(terms, unit)
+    whole = lease_seconds(topped(terms, unit))
     pays, attempt = [], unit.resume
     for _ in range(MAX_RESUMED):
-        if not attempt or not left:
+        if not attempt:
             break
         record = kept[attempt]
-        seconds = min(left, record.seconds)
-        left -= seconds
-        share, whole = CHECKPOINT_SHARE
-        pay = record.rate * seconds * share // whole // RATE_SCALE
-        pays.append(CheckpointPay(attempt, record.node, pay, fee_of(pay, policy)))
+        seconds = min(max(0, whole - record.before), record.seconds)
+        if seconds:
+            share, parts = CHECKPOINT_SHARE
+            pay = record.rate * seconds * share // parts // RATE_SCALE
+            pays.append(CheckpointPay(attempt, record.node, pay, fee_of(pay, policy)))
         attempt = record.resume
     return pays
 
@@ -280,7 +290,7 @@ def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
 
 def pay_at_void(terms: Terms, policy: Policy, unit: Unit) -> int:
     """Return the pay of a unit that its judge voids, before the fee: the start fee."""
-    return min(price(terms), unit.rate * policy.start_fee_seconds // RATE_SCALE)
+    return min(price(topped(terms, unit)), unit.rate * policy.start_fee_seconds // RATE_SCALE)
 
 
 def fee_of(pay: int, policy: Policy) -> int:
@@ -289,9 +299,11 @@ def fee_of(pay: int, policy: Policy) -> int:
 
 
 def whole_fee(terms: Terms, policy: Policy, unit: Unit) -> int:
-    """Return the fee of a lease of which every second is billed: what its failure weighs by, in base units."""
-    whole = topped(terms, unit)
-    return fee_of(min(price(whole), unit.rate * lease_seconds(whole) // RATE_SCALE), policy)
+    """Return the fee of a lease of which every second is billed: what its failure weighs by, in base units.
+
+    As posted: a submitter who tops up a lease that fails could else make the failure heavier.
+    """
+    return fee_of(min(price(terms), unit.rate * lease_seconds(terms) // RATE_SCALE), policy)
 
 
 # ---- the life of a unit ----
@@ -583,6 +595,11 @@ def seed(job: JobId, index: int, attempts: int) -> bytes:
 def lot(unit_seed: bytes, node: NodeId) -> int:
     """Return a node's 40-bit lot."""
     return int.from_bytes(keccak(encode(["bytes32", "uint256"], [unit_seed, node]))[-5:], "big")
+
+
+def ranked(terms: Terms, index: int, unit_score: int) -> int:
+    """Return the score that a proposal's key is made of: replicas but the first go by lot alone."""
+    return 0 if terms.replicas > 1 and index else unit_score
 
 
 def key(unit_score: int, unit_seed: bytes, node: NodeId) -> int:

@@ -25,10 +25,14 @@ CHECKPOINT_GAS: Final = 58_000
 """The first of a lease; later ones cost less."""
 SETTLE_GAS: Final = 104_000
 """Of one that resumed none: each kept checkpoint that it pays costs more (keeper/decide.py PAID_CHECKPOINT_GAS)."""
+FINISH_GAS: Final = 102_000
+"""Of a result that its own operator settles, as SETTLE_GAS."""
+FINISH_CLAIMS_GAS: Final = 135_000
+"""Of one that takes the array's next unit too."""
 LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
 """What a unit costs a worker that claims it and settles it itself."""
-SETTLE_BATCH_GAS: Final = 40_000
-SETTLE_ITEM_GAS: Final = 54_000
+SETTLE_BATCH_GAS: Final = 41_000
+SETTLE_ITEM_GAS: Final = 55_000
 """Of a batch of settlements, and of each unit in it."""
 CLOSE_GAS: Final = 89_000
 RECLAIM_GAS: Final = 114_000

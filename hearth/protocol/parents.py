@@ -90,10 +90,10 @@ def ended(word: int) -> Ended:
             return Ended.NOT_YET
         return Ended.WELL if (unit.state, unit.outcome) == (State.SETTLED, Outcome.OK) else Ended.OTHERWISE
     header = words.unpack_header(word)
-    if header.done == header.leases:
-        return Ended.WELL
     whole = header.touched if header.closed else header.leases
-    return Ended.OTHERWISE if header.done + header.failed == whole else Ended.NOT_YET
+    if header.done + header.failed != whole:
+        return Ended.NOT_YET
+    return Ended.WELL if header.done >= (header.quorum or header.leases) else Ended.OTHERWISE
 
 
 def progress(parents: Sequence[Parent], job_words: Sequence[int]) -> Progress:

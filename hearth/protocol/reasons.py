@@ -36,7 +36,7 @@ REASONS: Final = {
     1011: Reason("JOBS_CHUNK_RANGE", "jobs: chunk out of range"),
     1012: Reason("JOBS_NO_CHUNKS", "jobs: no chunks yet"),
     1013: Reason("JOBS_REPLICAS_RANGE", "jobs: replicas out of range"),
-    1014: Reason("JOBS_NO_REPLICAS", "jobs: no replicas yet"),
+    1014: Reason("JOBS_REPLICAS_JUDGE", "jobs: replicas need a judge"),
     1015: Reason("JOBS_QUORUM_RANGE", "jobs: quorum out of range"),
     1016: Reason("JOBS_WINDOW_RANGE", "jobs: match_window out of range"),
     1017: Reason("JOBS_CHALLENGE_RANGE", "jobs: challenge_window range"),

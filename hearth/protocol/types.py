@@ -303,6 +303,8 @@ class Header:
     failed: int = 0
     opened: int = 0
     leases: int = 0
+    quorum: int = 0
+    """Of replicas, how many have to end ok; 0 for the leases of an array, which all have to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,13 +337,15 @@ class Posted:
 class Kept:
     """The last checkpoint of a lost lease: seconds from its start, its rate and node, and what it resumed from itself.
 
-    `resume` is an attempt, 0 for none; so is the whole record where `seconds` is 0.
+    `resume` is an attempt, 0 for none, and `before` the seconds of the checkpoints that this one was made of. The whole
+    record is 0 where `seconds` is.
     """
 
     seconds: int = 0
     rate: int = 0
     node: NodeId = NodeId(0)
     resume: int = 0
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

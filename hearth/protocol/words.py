@@ -29,6 +29,7 @@ from hearth.protocol.types import (
     Offer,
     Outcome,
     Policy,
+    Posted,
     Runtime,
     State,
     Terms,
@@ -186,6 +187,7 @@ HEADER: Final = Word(
         Lane("failed", 24, "", "touched and ended otherwise"),
         Lane("opened", 40, "seconds", "of the post, or of unlock"),
         Lane("leases", 24, "", "of the terms: whoever waits for the array does not know them"),
+        Lane("quorum", 4, "", "of the terms, where its leases are replicas of one unit; else 0"),
     ),
 )
 BEST: Final = Word(
@@ -212,6 +214,7 @@ KEPT: Final = Word(
         Lane("rate", 80, _RATE),
         Lane("node", 32),
         Lane("resume", 4, "", "the attempt that it resumed from itself, 0 none"),
+        Lane("before", 28, "seconds", "of the checkpoints that it was made of"),
     ),
 )
 POSTED: Final = Word(

@@ -15,7 +15,7 @@ from hearth.protocol.parents import Condition, Parent, pack_parents, parents_has
 from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag
 from tests.kit import world as w
 from tests.kit.evm import Contract, Evm
-from tests.kit.steps import RESUMABLE
+from tests.kit.steps import RESUMABLE, season
 
 KINDS = ("native", "erc20")
 # Traits of ZooToken.
@@ -76,6 +76,12 @@ def _lapsed(scene: Scene) -> None:
 def _running(scene: Scene) -> None:
     _open(scene)
     scene.world.claim(scene.terms, scene.node)
+
+
+def _seasoned(scene: Scene) -> None:
+    """Run as a node that is on probation no more: what it makes may be finished."""
+    season(scene.world, scene.node)
+    _running(scene)
 
 
 def _acked(scene: Scene) -> None:
@@ -318,6 +324,7 @@ LIVE: dict[str, Callable[[Scene], None]] = {
     "won": _won,
     "lapsed": _lapsed,
     "running": _running,
+    "seasoned": _seasoned,
     "acked": _acked,
     "overdue": _overdue,
     "last overdue": _last_overdue,

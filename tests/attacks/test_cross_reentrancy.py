@@ -36,9 +36,12 @@ VIEWS = [
             "job_id_of",
             "load",
             "checkpoints",
+            "posted",
         ),
         *(
             "policies",
+            "topped",
+            "ruled",
             "check",
             "units",
             "nodes",

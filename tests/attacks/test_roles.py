@@ -150,6 +150,13 @@ RIGHTS: dict[tuple[str, str], Right] = {
     ("NodeRegistry", "settled"): R(
         "registry", NOT_JOBS, "open", lambda s: (s.node, BOND, True, 1, 0), lambda s: _engaged(s)
     ),
+    ("NodeRegistry", "finished"): R(
+        "registry",
+        NOT_JOBS,
+        "open",
+        lambda s: (s.node, s.world.operator, BOND, True, 1, 0, _engagement(s)[2]),
+        lambda s: _engaged(s),
+    ),
     ("NodeRegistry", "closed"): R("registry", NOT_JOBS, "open", lambda s: (s.node, BOND), lambda s: _engaged(s)),
     ("NodeRegistry", "reclaimed"): R(
         "registry", NOT_JOBS, "open", lambda s: (s.node, 1, BOND, 9, 4, 0, 1, s.world.stranger), lambda s: _engaged(s)
@@ -180,6 +187,9 @@ RIGHTS: dict[tuple[str, str], Right] = {
     ),
     ("JobRegistry", "submit"): R(
         "operator", NOT_OPERATOR, "running", lambda s: (s.world.id_of(s.terms), 0, w.RESULT, w.REPORT, 1, 0)
+    ),
+    ("JobRegistry", "finish"): R(
+        "operator", NOT_OPERATOR, "seasoned", lambda s: (_terms(s), 0, w.RESULT, w.REPORT, 1, 0, True, bytes(32))
     ),
     ("JobRegistry", "decline"): R("operator", NOT_OPERATOR, "running", lambda s: (_terms(s), 0, 6, w.REPORT)),
     ("JobRegistry", "give_up"): R("operator", NOT_OPERATOR, "running", lambda s: (_terms(s), 0, w.REPORT)),
@@ -221,9 +231,13 @@ def _second(scene: Scene) -> None:
 
 
 def contracts(scene: Scene) -> dict[str, Contract]:
-    """Return the market's contracts by name, but for Attesters: who has the signatures may call it (test_attesters)."""
+    """Return the market's contracts by name.
+
+    But for Attesters, which is for who has the signatures (test_attesters), and Steward, which has seats of its own
+    (tests/contracts/steward/test_roles.py).
+    """
     world = scene.world
-    names = [name for name in CONTRACTS if name != "Attesters"]
+    names = [name for name in CONTRACTS if name not in ("Attesters", "Steward")]
     return dict(zip(names, (world.escrow, world.nodes, world.rules, world.jobs, world.lens), strict=True))
 
 

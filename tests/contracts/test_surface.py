@@ -1,4 +1,4 @@
-"""What the registries, Lens and Attesters can be asked, and that a test demands each of their reasons."""
+"""What the registries, Lens, Attesters and Steward can be asked, and that a test demands each of their reasons."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ FOLDERS = {
     "JobRegistry": "job_registry",
     "Lens": "lens",
     "Attesters": "attesters",
+    "Steward": "steward",
 }
 # What Rules says of terms is demanded of `post`.
 DEMANDED_IN = {"Rules": ("rules", "job_registry")}
@@ -27,6 +28,7 @@ PREFIXES = {
     "JobRegistry": ("jobs: ", "nodes: not the operator"),  # its checkpoints are the operator's, asked of NodeRegistry
     "Lens": ("lens: ",),
     "Attesters": ("attesters: ",),
+    "Steward": ("steward: ",),
 }
 HERE = Path(__file__).parent
 

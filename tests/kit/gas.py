@@ -33,25 +33,29 @@ from hearth.storage.stores import MemoryStore
 from tests.kit import world as w
 from tests.kit.attesters import Attested
 from tests.kit.evm import ROOT, Receipt
-from tests.kit.steps import RESUMABLE
+from tests.kit.steps import RESUMABLE, season
 from tests.kit.vault import share
 
 # The ceilings; docs/GAS.md shows them beside the figures.
 CEILINGS = {
-    "post": 80_000,
+    "post": 85_500,
     "claim": 51_800,
     "submit": 41_300,
-    "settle": 86_100,
-    "life": 261_000,
-    "settle_accused": 97_300,
-    "settle_batch_50": 49_200,
+    "settle": 88_500,
+    "life": 266_000,
+    "finish": 83_000,
+    "life_finish": 220_000,
+    "array_finish": 87_500,
+    "finish_claims": 120_000,
+    "settle_accused": 99_500,
+    "settle_batch_50": 51_000,
     "propose": 74_700,
     "improve": 57_400,
     "propose_after_lapse": 57_400,
     "ack": 70_800,
     "checkpoint": 56_900,
     "checkpoint_next": 39_400,
-    "top_up": 52_600,
+    "top_up": 55_000,
     "settle_resumed": 106_000,
     "decline": 71_000,
     "decline_acked": 100_000,
@@ -70,17 +74,17 @@ CEILINGS = {
     "array_claim": 75_300,
     "array_submit": 43_600,
     "array_settle": 91_000,
-    "confirm_2_of_3": 111_400,
+    "confirm_2_of_3": 113_500,
     "submit_store": 64_200,
     "life_judged": 287_900,
     "dispute": 36_400,
-    "rule_release": 38_600,
-    "rule_confirm": 89_300,
-    "rule_reject": 108_600,
-    "rule_void": 81_800,
+    "rule_release": 41_500,
+    "rule_confirm": 94_500,
+    "rule_reject": 114_000,
+    "rule_void": 86_500,
     "settle_unproven": 100_000,
-    "post_after_1": 82_800,
-    "post_after_15": 99_300,
+    "post_after_1": 88_000,
+    "post_after_15": 104_500,
     "unlock_1_parents": 55_000,
     "unlock_5_parents": 68_700,
     "unlock_15_parents": 101_900,
@@ -170,6 +174,28 @@ class Bench:
         assert all(share >> 160 for share in shares), "owner, treasury, settler and submitter are all paid"
         if record:
             self.figures["life"] = sum(self.figures[key] for key in ("post", "claim", "submit", "settle"))
+
+    def finished(self, record: bool) -> None:
+        """Post, claim and finish; then finish an array's unit, and one whose node takes the next in the same call."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        self.beat()
+        season(world, self.node)
+        terms = self.terms()
+        parts = [world.post_receipt(terms), world.claim(terms, self.node)]
+        world.evm.warp(5)
+        parts.append(note("finish", "Finished", world.finish(terms, used=4)))
+        shares = parts[-1].event("Split")["shares"]
+        assert all(share >> 160 for share in shares), "owner, treasury and submitter are all paid"
+        if record:
+            self.figures["life_finish"] = sum(part.gas_used for part in parts)
+        terms = self.terms(units=20)
+        world.post(terms)
+        world.claim(terms, self.node, SENTINEL)
+        world.finish(terms, 0, used=4, claims=True)
+        note("finish_claims", "Started", world.finish(terms, 1, used=4, claims=True))
+        note("array_finish", "Finished", world.finish(terms, 2, used=4))
+        world.cancel(terms, SENTINEL)
 
     def matched(self, record: bool) -> None:
         """Propose, improve, lapse, propose again, ack."""
@@ -446,6 +472,7 @@ def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
         bench.life(record)
         bench.matched(record)
         bench.ends(record)
+        bench.finished(record)
         bench.checkpoints(record)
         bench.confirms(record)
         bench.arrays(record)
@@ -471,6 +498,7 @@ def measure_dearest(world: w.World) -> dict[str, int]:
     found: dict[str, int] = {}
     _match_array(bench, found)
     _settle_accused(bench, found)
+    _finish_accused(bench, found)
     _end_array(bench, found)
     _reclaim_checkpointed(bench, found)
     _settle_strangers(bench, found)
@@ -511,6 +539,25 @@ def _settle_accused(bench: Bench, found: dict[str, int]) -> None:
         world.submit(terms, index, used=4, sender=bench.other_operator)
         world.evm.warp(1)
         found["SETTLE"] = world.settle(terms, index).gas_used
+    world.evm.warp(2 * w.DAY)
+
+
+def _finish_accused(bench: Bench, found: dict[str, int]) -> None:
+    """Finish units of an array that another node declined, without and with the next lease."""
+    world, terms = bench.world, bench.terms(units=20)
+    bench.beat()
+    season(world, bench.other, operator=bench.other_operator)
+    world.post(terms)
+    bench.beat()
+    for index, key in enumerate(("", "FINISH", "FINISH_CLAIMS")):
+        at = world.header(terms).touched
+        world.claim(terms, bench.node, SENTINEL)
+        world.decline(terms, at)
+        world.claim(terms, bench.other, at, sender=bench.other_operator)
+        receipt = world.finish(terms, at, used=4, claims=index == 2, sender=bench.other_operator)
+        assert len(receipt.events("Started")) == (index == 2)
+        if key:
+            found[key] = receipt.gas_used
     world.evm.warp(2 * w.DAY)
 
 

@@ -107,6 +107,8 @@ class Model:
         self.credits: Counter[str] = Counter()
         self.nodes: dict[NodeId, Node] = {}
         self.offered_operator: dict[NodeId, str] = {}
+        # Whom the market's judge lets run no replica.
+        self.barred: set[NodeId] = set()
         self.exited: set[NodeId] = set()
         self.jobs: dict[JobId, Job] = {}
         self.next_id = 1
@@ -269,6 +271,9 @@ class Model:
         refuse_if(job_id in self.jobs, "jobs: posted before")
         refuse_if(self.now < self.jobs_paused_until, "jobs: paused")
         refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
+        if terms.replicas > 1:
+            refuse_if(not terms.flags & TermsFlag.PROVEN, "jobs: replicas need a judge")
+            refuse_if(terms.units != 1, "jobs: units out of range")
         refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: deadline too near")
         every = terms.checkpoint_every
         timed = terms.billing == Billing.METERED and every >= self.policy.min_checkpoint
@@ -287,7 +292,8 @@ class Model:
             self.jobs[job_id] = Job(job_id, terms, {0: unit}, None, parents, funded=amount)
             self.visits[State.NONE, unit.state] += 1
         else:
-            header = Header(opened=self.now, waiting=waits, leases=terms.leases)
+            quorum = terms.quorum if terms.replicas > 1 else 0
+            header = Header(opened=self.now, waiting=waits, leases=terms.leases, quorum=quorum)
             self.jobs[job_id] = Job(job_id, terms, {}, header, parents, funded=amount)
         self.deposited += amount
 
@@ -300,11 +306,13 @@ class Model:
             refuse_if(unit.node == node, "jobs: node excluded")
             whole = formulas.topped(terms, unit)
             refuse_if(not formulas.has_time(whole, self.policy, self.now), "jobs: no time left")
+            self._may_run(job, node)
             record = self._gated(job, node, job.terms.ceiling)
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
             rate = formulas.ask_in_force(record, self.now)
             seed = formulas.seed(job.id, at, unit.attempts)
-            key = formulas.key(formulas.score(terms.needs, terms.ceiling, rate, record.offer, record.state), seed, node)
+            score = formulas.score(terms.needs, terms.ceiling, rate, record.offer, record.state)
+            key = formulas.key(formulas.ranked(terms, at, score), seed, node)
             mark, extensions = unit.mark, 0
             if mark == 0:
                 mark = self.now + terms.match_window
@@ -376,7 +384,9 @@ class Model:
 
     def submit(self, sender: str, job: Job, index: int, outcome: Outcome, used: int) -> None:
         at = self._at(job, index)
-        self._hand_in(sender, job, at, self._with_result(job, at, outcome, used))
+        unit = self._with_result(job, at, outcome, used)
+        self._handed_in(sender, unit.node)
+        self._write(job, at, unit)
 
     def finish(
         self, sender: str, job: Job, index: int, outcome: Outcome, used: int, *, claims: bool = False
@@ -386,14 +396,16 @@ class Model:
         unit = self._with_result(job, at, outcome, used)
         early = job.terms.judge != ZERO_ADDRESS or unit.flags & UnitFlag.FRESH
         refuse_if(bool(early), "jobs: too early to settle")
-        self._hand_in(sender, job, at, unit)
+        self._handed_in(sender, unit.node)
         owner = self.nodes[unit.node].owner
         self._pay_for(job, at, unit, owner, formulas.settle_reward(job.terms, 0), True)
         if not claims or job.header is None:
             return None
+        visits = self.visits.copy()
         try:
             return self.claim(sender, job, SENTINEL, unit.node)
         except Refusal:
+            self.visits = visits
             return None
 
     def decline(self, sender: str, job: Job, index: int, outcome: Outcome) -> None:
@@ -667,6 +679,9 @@ class Model:
         refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
         return at
 
+    def _may_run(self, job: Job, node: NodeId) -> None:
+        refuse_if(job.terms.replicas > 1 and node in self.barred, "jobs: node excluded")
+
     def _gated(self, job: Job, node: NodeId, ceiling: int) -> Node:
         record = self.nodes.get(node)
         refuse_if(record is None, "nodes: not live")
@@ -684,6 +699,7 @@ class Model:
         terms = formulas.topped(job.terms, unit)
         refuse_if(sender.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
         refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
+        self._may_run(job, node)
         self._operated(sender, node)
         if rate:
             record = self.nodes[node]
@@ -759,7 +775,8 @@ class Model:
         if self._may_reopen(job, unit):
             seconds = job.checkpoint.get(at, 0)
             if seconds:
-                kept = Kept(seconds, unit.rate, unit.node, unit.resume)
+                before = formulas.reserved(unit, job.kept.get(at, {}))
+                kept = Kept(seconds, unit.rate, unit.node, unit.resume, before)
                 job.kept.setdefault(at, {})[unit.attempts] = kept
             self._reopen(job, at, unit)
         else:
@@ -804,16 +821,16 @@ class Model:
         refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
         return replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=unit.seconds + used)
 
-    def _hand_in(self, sender: str, job: Job, at: int, unit: Unit) -> None:
-        hot = self._operated(sender, unit.node).state
-        self._write(job, at, unit)
+    def _handed_in(self, sender: str, node: NodeId) -> None:
+        """Free the slot of a lease that has a result, for which its operator is there."""
+        hot = self._operated(sender, node).state
         status = hot.status & ~NodeFlag.LAPSED
-        self._hot(unit.node, replace(hot, busy=hot.busy - 1, beat=self.now, status=status, silent=False))
+        self._hot(node, replace(hot, busy=hot.busy - 1, beat=self.now, status=status, silent=False))
 
     def _pay_for(self, job: Job, at: int, unit: Unit, settler: str | None, reward: int, counts: bool) -> None:
         """End a submitted unit with its pay; `counts` says whether a success is one for the node's record."""
         self._free(job, unit)
-        pay = formulas.pay_at_settle(job.terms, unit)
+        pay = formulas.pay_at_settle(job.terms, unit, formulas.reserved(unit, job.kept.get(at, {})))
         if counts and unit.outcome == Outcome.OK:
             weight = reputation.fee_weight(formulas.fee_of(pay, self.policy), self.parameters.fee_reference)
             self._hot(unit.node, reputation.observe(self.nodes[unit.node].state, True, weight, self.now))

@@ -123,6 +123,25 @@ def lose(world: World, terms: Terms, ending: str, index: int = 0, *, sender: str
         world.give_up(terms, index, sender=sender)
 
 
+def season(world: World, node: NodeId, *, operator: str | None = None) -> None:
+    """End a node's probation by work for others, of which each fee counts in full."""
+    while not world.node(node).state.seasoned:
+        terms = world.post()
+        world.evm.warp(world.policy.claim_ramp)
+        world.claim(terms, node, sender=operator)
+        world.submit(terms, sender=operator)
+        world.settle(terms)
+
+
+def seasoned(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
+    """Register a node whose probation is over, post a job (`overrides` of its terms) and claim it."""
+    node = world.register()
+    season(world, node)
+    terms = world.post(**overrides)
+    world.claim(terms, node)
+    return terms, node
+
+
 def won(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
     """Register a node, post a job, propose the node, and let the window end."""
     node, terms = world.register(), world.post(**{"match_window": 30, **overrides})

@@ -297,6 +297,22 @@ class World:
         job = self.id_of(terms)
         return self.jobs.send.submit(job, index, RESULT, REPORT, outcome, seconds, sender=sender or self.operator)
 
+    def finish(
+        self,
+        terms: Terms,
+        index: int = 0,
+        *,
+        outcome: int = 1,
+        used: int | None = None,
+        claims: bool = False,
+        sender: str | None = None,
+    ) -> Receipt:
+        """Submit and settle at once, as the operator; `used` as `submit`, and with `claims` take the next unit too."""
+        seconds = (1 if terms.billing == Billing.FUEL else 0) if used is None else used
+        unit = (words.pack_terms(terms), index)
+        said = (RESULT, REPORT, outcome, seconds)
+        return self.jobs.send.finish(*unit, *said, claims, SESSION, sender=sender or self.operator)
+
     def call(self, name: str, terms: Terms, index: int = 0, *, sender: str | None = None, payee: str = ZERO) -> Receipt:
         """Call settle, close, reclaim or expire, as the keeper."""
         function = getattr(self.jobs.send, name)

@@ -388,7 +388,7 @@ def test_check__code_hashes__are_compared(rig: Rig) -> None:
 # ---- calls ----
 
 ROLES = {
-    *("engage", "submitted", "declined", "gave_up", "settled", "closed", "reclaimed", "slashed"),
+    *("engage", "submitted", "declined", "gave_up", "settled", "finished", "closed", "reclaimed", "slashed"),
     *("lock", "lock_credit", "split", "dispute", "rule"),
 }
 """What only another contract calls."""
@@ -403,6 +403,7 @@ BUILT = {
     "ack": lambda c: c.ack(TERMS, 1),
     "claim": lambda c: c.claim(TERMS, 1, NodeId(2)),
     "submit": lambda c: c.submit(JOB, 1, b"\1" * 32, b"\2" * 32, Outcome.OK, 3),
+    "finish": lambda c: c.finish(TERMS, 1, b"\1" * 32, b"\2" * 32, Outcome.OK, 3, claims=True),
     "decline": lambda c: c.decline(TERMS, 1, Outcome.BAD_INPUT),
     "give_up": lambda c: c.give_up(TERMS, 1),
     "propose": lambda c: c.propose(TERMS, 1, NodeId(2), SUBMITTER),

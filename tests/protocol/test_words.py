@@ -44,11 +44,12 @@ DEPLOYED = {
     "trips 242 4, status 246 3, seasoned 249 1, count 250 5, silent 255 1",
     "unit": "state 0 4, outcome 4 4, node 8 32, rate 40 80, started 120 40, mark 160 40, seconds 200 24, "
     "attempts 224 4, tips 228 4, lapses 232 4, flags 236 8, resume 244 4, resumable 248 1",
-    "header": "state 0 4, closed 4 1, waiting 5 1, touched 8 24, done 32 24, failed 56 24, opened 80 40, leases 120 24",
+    "header": "state 0 4, closed 4 1, waiting 5 1, touched 8 24, done 32 24, failed 56 24, opened 80 40, "
+    "leases 120 24, quorum 144 4",
     "best": "payee 0 160, node 160 32, key 192 48, extensions 240 4",
     "accused": "node 0 32, at 32 40",
     "key": "lot 0 40, bucket 40 8",
-    "kept": "seconds 0 24, rate 24 80, node 104 32, resume 136 4",
+    "kept": "seconds 0 24, rate 24 80, node 104 32, resume 136 4, before 140 28",
     "share": "account 0 160, amount 160 96",
     "book": "amount 0 255, used 255 1",
     "fields": "outcome 0 4, seconds 4 24",

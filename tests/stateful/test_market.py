@@ -28,6 +28,7 @@ from hearth.protocol.types import (
     Accused,
     Best,
     Billing,
+    Gate,
     JobId,
     Kept,
     NodeId,
@@ -59,10 +60,12 @@ ALLOWED = {
     (State.OPEN, State.EXPIRED),
     (State.RUNNING, State.RUNNING),
     (State.RUNNING, State.SUBMITTED),
+    (State.RUNNING, State.SETTLED),
     (State.RUNNING, State.OPEN),
     (State.RUNNING, State.REFUNDED),
     (State.RUNNING, State.CLOSING),
     (State.CLOSING, State.SUBMITTED),
+    (State.CLOSING, State.SETTLED),
     (State.CLOSING, State.CANCELLED),
     (State.SUBMITTED, State.SETTLED),
     (State.SUBMITTED, State.REFUNDED),
@@ -91,6 +94,7 @@ WEIGHTS = {
     "top_up": 8,
     "hand_over": 12,
     "submit": 22,
+    "finish": 16,
     "decline": 10,
     "give_up": 5,
     "settle": 8,
@@ -135,6 +139,8 @@ class Tally:
         self.visits: Counter[tuple[State, State]] = Counter()
         # Of kept checkpoints: paid to an owner, or nobody's since he left.
         self.checkpoints: Counter[str] = Counter()
+        # Of finishes that asked for the next unit: whether they got it.
+        self.finished: Counter[str] = Counter()
         self.endings = 0
         self.longest_ending = 0
 
@@ -149,6 +155,7 @@ class Tally:
                 *reasons,
                 *moves,
                 f"checkpoints of results: {self.checkpoints['paid']} paid, {self.checkpoints['left']} of who left",
+                f"finishes that claim: {self.finished['took the next']} got it, {self.finished['took none']} not",
                 f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}",
             ]
         )
@@ -175,6 +182,9 @@ class MarketMachine(RuleBasedStateMachine):
         self.jobs: list[Job] = []
         for i, operator in enumerate(self.operators):
             self._register(self.owners[i % 2], operator, stake=(60 + 50 * i) * w.ETHER, slots=1 + 2 * i)
+        # Only what is no lease of a newcomer is finished: without help few nodes would get that far.
+        for node in (NodeId(2), NodeId(3)):
+            self._season(node)
         first = Random(0)
         for _ in range(4):
             self.post(first)
@@ -189,6 +199,35 @@ class MarketMachine(RuleBasedStateMachine):
         )
         self.m.beat(operator, node)
         self.w.nodes.send.beat(node, sender=operator)
+
+    def _season(self, node: NodeId) -> None:
+        """End a node's probation by the units of an array, all settled at their time."""
+        operator, rate = self.m.nodes[node].operator, self.m.nodes[node].offer.ask
+        terms = self.w.terms(units=5, ceiling=4 * rate, max_seconds=2_000)
+        self.w.post(terms)
+        self.m.now = self.w.evm.now
+        self.m.post(self.w.submitter, terms, self.w.id_of(terms))
+        job = self.m.jobs[self.w.id_of(terms)]
+        for at in range(terms.leases):
+            self._season_by(operator, node, job, at)
+        assert self.m.nodes[node].state.seasoned
+
+    def _season_by(self, operator: str, node: NodeId, job: Job, at: int) -> None:
+        self._alike(
+            lambda: self.m.claim(operator, job, at, node), lambda: self.w.claim(job.terms, node, at, sender=operator)
+        )
+        self._alike(
+            lambda: self.m.submit(operator, job, at, Outcome.OK, 0),
+            lambda: self.w.submit(job.terms, at, sender=operator),
+        )
+        self.w.evm.warp(POLICY.fresh_delay)
+        self._alike(lambda: self.m.settle(self.w.keeper, job, at), lambda: self.w.settle(job.terms, at))
+
+    def _alike(self, modelled: Callable[[], Any], real: Callable[[], Any]) -> None:
+        """Make a call that succeeds on both sides."""
+        self.m.now = self.w.evm.now
+        modelled()
+        real()
 
     def _try(self, name: str, modelled: Callable[[], Any], real: Callable[[], Any]) -> bool:
         """Run one call on both sides; return whether it succeeded."""
@@ -424,6 +463,9 @@ class MarketMachine(RuleBasedStateMachine):
             if data.randint(0, 1):
                 flags |= TermsFlag.PROVEN
                 far = 5_000
+            if data.randint(0, 5) == 0 and (flags & TermsFlag.PROVEN or data.randint(0, 9) == 0):
+                judged |= data.choice([{"replicas": 3, "quorum": 2}, {"replicas": 3, "quorum": 3}])
+                self._bar(data)
         terms = self.w.terms(
             **judged,
             bond_bps=data.choice([0, 0, 4_000, 20_000, 200_000]),
@@ -432,7 +474,7 @@ class MarketMachine(RuleBasedStateMachine):
             max_seconds=max_seconds,
             deadline=self.w.evm.now + start + data.choice([-1, 0, 900, 3_000, *[far] * 14]),
             keeper_fee=data.choice([10**11, 10**13 + 7]),
-            units=data.choice([1, 1, 3, 5]),
+            units=data.choice([1, 1, 3, 5]) if "replicas" not in judged else data.choice([*[1] * 9, 3]),
             max_attempts=data.choice([1, 2, 3, 3, 4]),
             match_window=data.choice([0, 12, 30]),
             **_time(data),
@@ -440,7 +482,7 @@ class MarketMachine(RuleBasedStateMachine):
             needs=replace(w.NEEDS, runtimes=Runtime.WASM, cores=data.choice([1, 4])),
         )
         parents: tuple[bytes, ...] = ()
-        if data.randint(0, 3) == 0:
+        if data.randint(0, 2) == 0:
             parents = pack_parents(self._parents(data))
             terms = replace(terms, parents_hash=parents_hash(parents))
             if data.randint(0, 29) == 0:
@@ -453,6 +495,13 @@ class MarketMachine(RuleBasedStateMachine):
         )
         if job_id in self.m.jobs:
             self.jobs.append(self.m.jobs[job_id])
+
+    def _bar(self, data: Random) -> None:
+        """Let the market's judge bar a node from all replicas, or no longer."""
+        node = NodeId(data.randint(1, self.m.next_id))
+        barred = node not in self.m.barred and len(self.m.barred) < 2
+        self.w.judge.send.bar(node, barred)
+        (self.m.barred.add if barred else self.m.barred.discard)(node)
 
     def _parents(self, data: Random) -> list[Parent]:
         """Draw what a job waits for: mostly one or two of the run's jobs, seldom what never ends."""
@@ -717,6 +766,64 @@ class MarketMachine(RuleBasedStateMachine):
             "submit",
             lambda: self.m.submit(operator, job, at, outcome, used),
             lambda: self.w.submit(job.terms, at, outcome=outcome, used=used, sender=operator),
+        )
+
+    def finish(self, data: Random) -> None:
+        """Finish a lease, most of the time one that may be, often of an array that has a unit left to go on with."""
+        if data.randint(0, 3):
+            self._begin_seasoned(data)
+        leased = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if unit.state in (State.RUNNING, State.CLOSING) and self.w.evm.now < unit.mark
+        ]
+        able = [
+            (job, at) for job, at in leased if job.terms.judge == w.ZERO and not job.units[at].flags & UnitFlag.FRESH
+        ]
+        closing = [(job, at) for job, at in able if job.units[at].state == State.CLOSING]
+        pool = able if data.randint(0, 19) else leased
+        if closing and data.randint(0, 1):
+            pool = closing
+        if not pool:
+            return
+        job, at = data.choice(pool)
+        operator, outcome = self._operator_of(data, job, at), Outcome(data.choice([*[1] * 12, 2, 3, 4, 5, 6]))
+        used = data.choice([1, 500, 2_000]) if job.terms.billing == Billing.FUEL else 0
+        if data.randint(0, 19) == 0:
+            used = 1 - min(used, 1)
+        claims = bool(data.randint(0, 3))
+        if claims and job.header is not None and data.randint(0, 2):
+            # Open claims that have risen to the ask are what it goes on with.
+            left = job.units[at].mark - self.w.evm.now - 1
+            self.w.evm.warp(min(left, POLICY.claim_ramp))
+        taken: list[int | None] = []
+        done = self._try(
+            "finish and claim" if claims and self._untouched(job) else "finish",
+            lambda: taken.append(self.m.finish(operator, job, at, outcome, used, claims=claims)),
+            lambda: self.w.finish(job.terms, at, outcome=outcome, used=used, claims=claims, sender=operator),
+        )
+        if done and claims:
+            self.tally.finished["took the next" if taken[0] is not None else "took none"] += 1
+
+    def _begin_seasoned(self, data: Random) -> None:
+        """Let a node that is on probation no more claim a unit without a judge: by chance alone few would."""
+        free = [n for n in self.m.nodes.values() if n.state.seasoned and not n.exit_at and n.state.busy < n.offer.slots]
+        jobs = [job for job in self.jobs if job.terms.judge == w.ZERO and not self.m.is_blocked(job)]
+        units = [(job, at) for job in jobs for at, unit in job.units.items() if unit.state == State.OPEN]
+        units += [(job, SENTINEL) for job in jobs if self._untouched(job)]
+        if not free or not units:
+            return
+        (job, at), node = data.choice(units), data.choice(free)
+        opened = job.header.opened if job.header else 0
+        unit = job.units[at] if at in job.units else Unit(state=State.OPEN, started=opened)
+        due = formulas.claimable_from(job.terms, POLICY, unit, formulas.ask_in_force(node, self.w.evm.now))
+        self.w.evm.warp(max(0, (due or 0) - self.w.evm.now))
+        self.everybody_beats(data)
+        self._try(
+            "claim",
+            lambda: self.m.claim(node.operator, job, at, node.id),
+            lambda: self.w.claim(job.terms, node.id, at, sender=node.operator),
         )
 
     def decline(self, data: Random) -> None:
@@ -1049,6 +1156,8 @@ class MarketMachine(RuleBasedStateMachine):
                 for node in list(self.m.nodes.values())[:2]:
                     for claim in (False, True):
                         gate = formulas.fit(job.terms, POLICY, unit, best, node, now, w.MARKET, claim=claim)
+                        if gate == Gate.FITS and job.terms.replicas > 1 and node.id in self.m.barred:
+                            gate = Gate.EXCLUDED
                         assert self.w.lens.call.fit(packed, at, node.id, claim) == gate
                     rate = formulas.ask_in_force(node, now)
                     opens = formulas.claimable_from(job.terms, POLICY, unit, rate) if unit.state is State.OPEN else None
@@ -1158,6 +1267,8 @@ def _run(erc20: bool) -> None:
     assert not rare, f"rules that succeed in fewer than 5 % of tries: {rare}\n{tally.report()}"
     few = {name: tally.succeeded[name] for name in SEEN if tally.succeeded[name] < least}
     assert not few and tally.checkpoints["paid"] >= least, f"seen fewer than {least} times: {few}\n{tally.report()}"
+    rarely = {how: tally.finished[how] for how in ("took the next", "took none") if tally.finished[how] < least}
+    assert not rarely, f"finishes that claim, seen fewer than {least} times: {rarely}\n{tally.report()}"
     unseen = {move: tally.visits[move] for move in ALLOWED if tally.visits[move] < least}
     assert not unseen, f"moves seen fewer than {least} times: {unseen}\n{tally.report()}"
 

@@ -326,7 +326,7 @@ def _propose(
     node = snapshot.node
     rate = formulas.ask_in_force(node, now)
     score = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.state)
-    key = formulas.key(score, formulas.seed(*where, unit.attempts), node.id)
+    key = formulas.key(formulas.ranked(terms, on.lease.index, score), formulas.seed(*where, unit.attempts), node.id)
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
     room.engage(formulas.bond(terms, on.policy), on.job.id)

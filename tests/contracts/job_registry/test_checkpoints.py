@@ -154,7 +154,7 @@ def test_checkpoints__resumed__is_in_the_word_and_in_what_is_kept_next(world: Wo
     world.evm.warp(40)
     world.checkpoint(terms, sender=operator)
     world.give_up(terms, sender=operator)
-    assert world.kept(terms, 2) == Kept(40, OFFER.ask, node, resume=1)
+    assert world.kept(terms, 2) == Kept(40, OFFER.ask, node, resume=1, before=100)
     assert (world.unit(terms).resume, world.unit(terms).resumable) == (0, False)
 
 
@@ -198,7 +198,7 @@ def test_checkpoints__of_an_attempt_that_left_none__cannot_be_resumed(world: Wor
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("kind", ["native", "erc20"])
 def test_checkpoints__worked_example__is_to_the_unit(kind: str, ending: str) -> None:
-    """SPEC's example: 61 s at 333,333,333 a second and million; 40 s kept, 30 s billed, so 31 s are left to pay for."""
+    """SPEC's example: 61 s at 333,333,333 a second and million; 40 s kept, so of the result's 30 s 21 s are billed."""
     world = World(erc20=kind == "erc20", policy=replace(POLICY, min_price=1, min_keeper_fee=8))
     first, _ = other(world, "first", ask=250_000_001)
     second, operator = other(world, "second", ask=300_000_000)
@@ -217,28 +217,28 @@ def test_checkpoints__worked_example__is_to_the_unit(kind: str, ending: str) -> 
     keeper = world.credit(world.keeper)
     with credited(world) as got:
         receipt = world.settle(terms, payee=world.stranger)
-    # 300 x 30 = 9,000, fee 450; 250.000001 x 31 x 8 // 10 = 6,200, fee 310; an eighth of 1,001 grown by 0.5 %.
-    assert (receipt.event("Settled")["pay"], receipt.event("Settled")["fee"]) == (9_000, 450)
-    assert _paid(receipt) == [(1, 6_200, 310)]
-    assert world.credit(world.evm.account("second")) == 8_550
-    assert world.credit(world.evm.account("first")) == 5_890
-    assert got == {"stranger": 125, "treasury": 760, "submitter": 23_337 - 9_000 - 6_200 - 125}
+    # 300 x 21 = 6,300, fee 315; 250.000001 x 40 x 8 // 10 = 8,000, fee 400; an eighth of 1,001 grown by 0.5 %.
+    assert (receipt.event("Settled")["pay"], receipt.event("Settled")["fee"]) == (6_300, 315)
+    assert _paid(receipt) == [(1, 8_000, 400)]
+    assert world.credit(world.evm.account("second")) == 5_985
+    assert world.credit(world.evm.account("first")) == 7_600
+    assert got == {"stranger": 125, "treasury": 715, "submitter": 23_337 - 6_300 - 8_000 - 125}
     assert world.credit(world.keeper) == keeper and world.lock_of(terms) == 0
 
 
 @pytest.mark.parametrize(
-    ("kept", "runs", "paid"), [(100, 200, 100), (100, 900, 100), (100, 901, 99), (100, 999, 1), (100, 1_000, 0)]
+    ("kept", "runs", "billed"), [(100, 200, 200), (100, 900, 900), (100, 901, 900), (100, 1_000, 900), (890, 500, 110)]
 )
-def test_checkpoints__settled__pays_what_the_result_left_of_the_seconds(
-    market: World, kept: int, runs: int, paid: int
+def test_checkpoints__settled__are_paid_first_and_the_result_what_they_leave_of_the_seconds(
+    market: World, kept: int, runs: int, billed: int
 ) -> None:
     terms, _, _ = _resumed(market, seconds=kept, runs=runs)
     market.evm.warp(1)
     with credited(market) as got:
         receipt = market.settle(terms)
-    pay, fee = SECOND * runs, SECOND * runs * 5 // 100
-    more, tax = _share(paid)
-    assert _paid(receipt) == ([(1, more, tax)] if paid else [])
+    pay, fee = SECOND * billed, SECOND * billed * 5 // 100
+    more, tax = _share(kept)
+    assert _paid(receipt) == [(1, more, tax)]
     assert got.get("owner", 0) == more - tax
     assert got["treasury"] == fee + tax
     assert market.credit(market.evm.account("other")) == pay - fee
@@ -247,11 +247,11 @@ def test_checkpoints__settled__pays_what_the_result_left_of_the_seconds(
     assert market.lock_of(terms) == 0
 
 
-def test_checkpoints__result_past_max_seconds__pays_none(world: World) -> None:
-    """In its grace a lease bills all of max_seconds."""
+def test_checkpoints__result_past_max_seconds__leaves_them_their_seconds(world: World) -> None:
+    """In its grace a lease bills all that is left."""
     terms, _, _ = _resumed(world, runs=1_200)
     receipt = world.accept(terms)
-    assert receipt.event("Settled")["pay"] == SECOND * 1_000 and _paid(receipt) == []
+    assert receipt.event("Settled")["pay"] == SECOND * 900 and _paid(receipt) == [(1, *_share(100))]
 
 
 @pytest.mark.parametrize("outcome", [2, 3, 4, 5])
@@ -323,21 +323,20 @@ def _ready(world: World, nodes: list[tuple[NodeId, str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "paid"),
+    ("spans", "runs", "billed", "paid"),
     [
-        (10, [(7, 170), (6, 160), (5, 150), (4, 140), (3, 130), (2, 120), (1, 110)]),
-        (200, [(7, 170), (6, 160), (5, 150), (4, 140), (3, 130), (2, 50)]),
-        (400, [(7, 170), (6, 160), (5, 150), (4, 120)]),
-        (830, [(7, 170)]),
-        (999, [(7, 1)]),
-        (1_000, []),
+        ([110, 120, 130, 140, 150, 160, 170], 300, 20, [170, 160, 150, 140, 130, 120, 110]),
+        ([110, 120, 130, 140, 150, 160, 190], 300, 0, [190, 160, 150, 140, 130, 120, 110]),
+        ([110, 120, 130, 140, 150, 160, 200], 300, 0, [190, 160, 150, 140, 130, 120, 110]),
+        ([110, 120, 130, 140, 150, 400, 400], 300, 0, [0, 350, 150, 140, 130, 120, 110]),
+        ([890, 120, 130, 140, 150, 160, 170], 300, 0, [0, 0, 0, 0, 0, 110, 890]),
     ],
 )
-def test_checkpoints__chain__is_paid_newest_first_until_the_seconds_are_used(
-    world: World, runs: int, paid: list[tuple[int, int]]
+def test_checkpoints__chain__the_oldest_has_the_seconds_first(
+    world: World, spans: list[int], runs: int, billed: int, paid: list[int]
 ) -> None:
-    """Seven, the most that eight attempts leave: newest first, so who did the last of the work is paid first."""
-    terms, nodes = _chain(world, [110, 120, 130, 140, 150, 160, 170], deadline=world.evm.now + 300 * 86_400, bond_bps=0)
+    """Seven, the most that eight attempts leave. Who takes a state up again without work finds nothing left for it."""
+    terms, nodes = _chain(world, spans, deadline=world.evm.now + 300 * 86_400, bond_bps=0)
     _ready(world, nodes)
     node, operator = nodes[1]
     world.claim(terms, node, sender=operator, resume_from=7)
@@ -346,9 +345,10 @@ def test_checkpoints__chain__is_paid_newest_first_until_the_seconds_are_used(
     world.submit(terms, sender=operator)
     before = [world.credit(world.evm.account(name)) for name in ("even", "odd")]
     receipt = world.accept(terms)
-    wanted = [(attempt, *_share(seconds)) for attempt, seconds in paid]
+    wanted = [(7 - at, *_share(seconds)) for at, seconds in enumerate(paid) if seconds]
     assert _paid(receipt) == wanted
     pay = receipt.event("Settled")["pay"]
+    assert pay == SECOND * billed
     assert pay + sum(more for _, more, _ in wanted) <= PRICE
     # Attempts 1, 3, 5 and 7 are of the first owner, as the chain began with his node.
     even = sum(more - fee for attempt, more, fee in wanted if attempt % 2)
@@ -359,7 +359,7 @@ def test_checkpoints__chain__is_paid_newest_first_until_the_seconds_are_used(
 
 
 def test_checkpoints__owner_that_left__is_paid_nothing_and_the_submitter_keeps_it(market: World) -> None:
-    """The one before it in the chain is paid what the seconds leave, as if the newer had been paid."""
+    """The others are paid as if it had been paid too."""
     deadline = market.evm.now + 3 * UNBONDING
     terms, nodes = _chain(market, [300, 400], deadline=deadline)
     (_, first), (leaver, _) = nodes
@@ -374,10 +374,10 @@ def test_checkpoints__owner_that_left__is_paid_nothing_and_the_submitter_keeps_i
     gone, even = market.credit(market.evm.account("odd")), market.credit(market.evm.account("even"))
     with credited(market) as got:
         receipt = market.accept(terms)
-    assert _paid(receipt) == [(1, *_share(100))], "500 s billed, 400 s of who left, 100 s of the first"
+    assert _paid(receipt) == [(1, *_share(300))], "300 s of the first, 400 s of who left, so 300 s billed of 500"
     assert market.credit(market.evm.account("odd")) == gone
-    assert market.credit(market.evm.account("even")) - even == _share(100)[0] - _share(100)[1]
-    assert got["submitter"] == PRICE + 3 * 10**14 - SECOND * 500 - _share(100)[0]
+    assert market.credit(market.evm.account("even")) - even == _share(300)[0] - _share(300)[1]
+    assert got["submitter"] == PRICE + 3 * 10**14 - SECOND * 300 - _share(300)[0]
 
 
 # ---- judged ones ----

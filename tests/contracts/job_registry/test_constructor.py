@@ -14,6 +14,7 @@ def test_constructor__world__reads_back_every_parameter(market: World) -> None:
     assert jobs.ASSET() == (market.token.address if market.token else NATIVE)
     assert jobs.TREASURY() == market.treasury
     assert jobs.DEAD_AFTER() == DEAD_AFTER
+    assert jobs.posted() == 0
 
 
 def test_constructor__treasury_zero__reverts(world: World) -> None:

@@ -166,9 +166,11 @@ def test_post__quorum_out_of_range__reverts(world: World, replicas: int, quorum:
 
 
 @pytest.mark.parametrize(("replicas", "quorum"), [(3, 2), (3, 3), (5, 3), (7, 4), (7, 7)])
-def test_post__replicas__are_not_built(world: World, replicas: int, quorum: int) -> None:
-    with reverts("jobs: no replicas yet"):
+def test_post__replicas_without_a_judge_who_proves__revert(world: World, replicas: int, quorum: int) -> None:
+    with reverts("jobs: replicas need a judge"):
         _post(world, replicas=replicas, quorum=quorum)
+    with reverts("jobs: replicas need a judge"):
+        _post(world, **world.judged(replicas=replicas, quorum=quorum))
 
 
 @pytest.mark.parametrize("window", [1, 11, 301, 4_095])
