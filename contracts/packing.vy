@@ -300,7 +300,10 @@ KEPT_NODE_LANE: constant(uint256) = 4294967295 << 104
 KEPT_RESUME_SHIFT: constant(uint256) = 136  # the attempt that it resumed from itself, 0 none
 KEPT_RESUME_MASK: constant(uint256) = 15  # 2**4 - 1
 KEPT_RESUME_LANE: constant(uint256) = 15 << 136
-KEPT_BITS: constant(uint256) = 140
+KEPT_BEFORE_SHIFT: constant(uint256) = 140  # seconds, of the checkpoints that it was made of
+KEPT_BEFORE_MASK: constant(uint256) = 268435455  # 2**28 - 1
+KEPT_BEFORE_LANE: constant(uint256) = 268435455 << 140
+KEPT_BITS: constant(uint256) = 168
 
 # ---- posted: of JobRegistry: where the list of all jobs ends ----
 POSTED_BLOCK_SHIFT: constant(uint256) = 0  # of the last post: its JobPosted names the block of the one before it

@@ -335,13 +335,15 @@ class Posted:
 class Kept:
     """The last checkpoint of a lost lease: seconds from its start, its rate and node, and what it resumed from itself.
 
-    `resume` is an attempt, 0 for none; so is the whole record where `seconds` is 0.
+    `resume` is an attempt, 0 for none; so is the whole record where `seconds` is 0. `before` are the seconds of the
+    checkpoints that it was made of, of all attempts before its own.
     """
 
     seconds: int = 0
     rate: int = 0
     node: NodeId = NodeId(0)
     resume: int = 0
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

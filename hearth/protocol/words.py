@@ -212,6 +212,7 @@ KEPT: Final = Word(
         Lane("rate", 80, _RATE),
         Lane("node", 32),
         Lane("resume", 4, "", "the attempt that it resumed from itself, 0 none"),
+        Lane("before", 28, "seconds", "of the checkpoints that it was made of"),
     ),
 )
 POSTED: Final = Word(
