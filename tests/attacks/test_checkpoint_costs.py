@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol import formulas
-from hearth.protocol.gas import CHECKPOINT_GAS, CLAIM_GAS, SETTLE_GAS, SUBMIT_GAS
+from hearth.protocol.gas import CHECKPOINT_GAS, CLAIM_GAS, PAID_CHECKPOINT_GAS, SETTLE_GAS, SUBMIT_GAS
 from hearth.protocol.types import JobId, Outcome, State, Unit
-from keeper.decide import PAID_CHECKPOINT_GAS
 from tests.worker.test_decide import CONFIG, ME, NODE, NOW, OPEN, POLICY, dear, job_of, only, reason, snapshot_of
 from tests.worker.test_decide_checkpoints import LOST, NEXT, RESUMABLE, SAVED, SAVING, metered
 from worker.decide import Checkpoint, Claim, Execution, Reason, Settle, Skip, Stage, decide

@@ -44,7 +44,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
-from keeper.decide import PAID_CHECKPOINT_GAS, decide
+from keeper.decide import decide
 from keeper.explain import explain_job
 from keeper.snapshot import JobRow, ParentWord, Snapshot, UnitRow
 from keeper.trust import Record
