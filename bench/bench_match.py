@@ -127,7 +127,7 @@ def life_of(job: fleets.Job, node: int, registry: str) -> list[Log]:
     packed = words.pack_terms(job.terms)
     number = formulas.job_id_of_words(CHAIN_ID, registry, packed)
     body = b"".join(word if isinstance(word, bytes) else word.to_bytes(32, "big") for word in packed)
-    body += (10 * 32).to_bytes(32, "big") + bytes(32)
+    body += (12 * 32).to_bytes(32, "big") + (1).to_bytes(32, "big") + bytes(32) + bytes(32)
     place = (1, bytes(32), bytes(32), 0)
     index, who = bytes(32), node.to_bytes(32, "big")
     open_word = Unit(state=State.OPEN, started=fleets.NOW, rate=10**19, mark=fleets.NOW + 12)

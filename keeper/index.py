@@ -55,8 +55,9 @@ from keeper.snapshot import JobRow, UnitRow
 from keeper.trust import Record
 
 TERMS_BYTES: Final = 9 * 32
-_LIST_AT: Final = TERMS_BYTES + 32
-"""The byte of a post's data at which its list of parents starts: after the terms, and the word that points at it."""
+_LIST_AT: Final = TERMS_BYTES + 3 * 32
+"""The byte of a post's data at which its list of parents starts: after the terms, the word that points at it, the job's
+number, and the block of the job posted before."""
 _ZERO_INDEX: Final = bytes(32)
 _ALL_INDEX: Final = SENTINEL.to_bytes(32, "big")
 _STATE_MASK: Final = np.uint64(15)
@@ -442,7 +443,8 @@ def _list_of(data: bytes) -> tuple[bytes, ...] | None:
     count = (len(data) - start) // 32
     if not 0 <= count <= MAX_PARENTS + 1 or len(data) != start + 32 * count:
         return None
-    if data[TERMS_BYTES:start] != _LIST_AT.to_bytes(32, "big") + count.to_bytes(32, "big"):
+    place, length = data[TERMS_BYTES : TERMS_BYTES + 32], data[_LIST_AT:start]
+    if place != _LIST_AT.to_bytes(32, "big") or length != count.to_bytes(32, "big"):
         return None
     return tuple(data[at : at + 32] for at in range(start, len(data), 32))
 

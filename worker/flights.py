@@ -11,7 +11,7 @@ from typing import Any, Final
 from hearth.chain.port import Call
 from hearth.market.abi import codec
 from hearth.market.reads import Market
-from hearth.protocol.types import JobId
+from hearth.protocol.types import SENTINEL, JobId
 from worker.decide import Kind
 from worker.decide.actions import Where
 
@@ -24,6 +24,8 @@ GAP: Final = "gap"
 def read_call(call: Call, market: Market) -> tuple[Kind, tuple[Where, ...]] | None:
     """Return the kind of a worker's call and the leases that it names; None for a call that is no worker's.
 
+    What takes an array's next lease besides the one that it ends names SENTINEL after that.
+
     Raises ValueError where the arguments are not those of the function.
     """
     contract = next((name for name, address in market.network.contracts.items() if address == call.to), None)
@@ -31,7 +33,10 @@ def read_call(call: Call, market: Market) -> tuple[Kind, tuple[Where, ...]] | No
     if decoded is None or decoded[0] not in _KINDS:
         return None
     function, arguments = decoded
-    return _KINDS[function], _leases(arguments, market)
+    leases = _leases(arguments, market)
+    if arguments.get("claims"):
+        leases += ((leases[0][0], SENTINEL),)
+    return _KINDS[function], leases
 
 
 def _leases(arguments: dict[str, Any], market: Market) -> tuple[Where, ...]:

@@ -92,7 +92,8 @@ class Outbox:
         try:
             ceiling = action.ceiling(self.sender.config.max_fee)
             due = time.monotonic()
-            pending = self.sender.start(action.call(self._caller), key=key, ceiling=ceiling)
+            call = action.call(self._caller)
+            pending = self.sender.start(call, key=key, ceiling=ceiling, spare_gas=action.spare_gas)
         except ChainError as error:
             if error.code not in TOO_DEAR:
                 raise

@@ -24,6 +24,7 @@ from hearth.market.events import (
     Closing,
     Declined,
     Disputed,
+    Finished,
     GaveUp,
     JobPosted,
     NodeLapsed,
@@ -62,8 +63,8 @@ log = structlog.get_logger("worker.watch")
 NEW_OPERATOR: Final = "if you named a new operator, set account.keystore in worker.toml to its key"
 """What whoever holds a key that operates the node no more can do."""
 HEARD: Final = (
-    *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled, Closing, Closed, Reclaimed, Slashed),
-    *(Disputed, Ruled, Unproven, Rejected, Checkpointed, CheckpointPaid),
+    *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled, Finished, Closing, Closed, Reclaimed),
+    *(Slashed, Disputed, Ruled, Unproven, Rejected, Checkpointed, CheckpointPaid),
 )
 """The events whose absence from a block that announces them would hide work or money."""
 MISREADS: Final = 3
@@ -292,7 +293,9 @@ class Watcher:
 
     def _learn(self, row: Row, event: NodeUnitEvent, attempt: int) -> None:
         """Note what an own attempt brought: what was given back, or cancelled before it ran, brought nothing."""
-        if isinstance(event, Settled | Closed) or (isinstance(event, Ruled) and event.verdict != Verdict.RELEASE):
+        if isinstance(event, Settled | Finished | Closed) or (
+            isinstance(event, Ruled) and event.verdict != Verdict.RELEASE
+        ):
             row.paid[event.index, attempt] = (event.log.block_number, event.pay - event.fee)
         elif isinstance(event, Declined | GaveUp | Unproven):
             row.paid[event.index, attempt] = (event.log.block_number, 0)
@@ -329,7 +332,12 @@ class Watcher:
             return
         at, job = event.log.block_number, event.job_id
         line: Payment | None = None
-        if isinstance(event, Settled) or (isinstance(event, Ruled) and event.verdict == Verdict.CONFIRM):
+        if isinstance(event, Finished):
+            ok, row = words.unpack_unit(event.word).outcome == Outcome.OK, self.rows.get(job)
+            # The owner has the settler's pay too, which no event names.
+            reward = 0 if row is None else formulas.settle_reward(row.terms, 0)
+            line = Payment(at, "paid" if ok else "failed_theirs", job, event.pay - event.fee + reward, event.fee)
+        elif isinstance(event, Settled) or (isinstance(event, Ruled) and event.verdict == Verdict.CONFIRM):
             ok = words.unpack_unit(event.word).outcome == Outcome.OK
             line = Payment(at, "paid" if ok else "failed_theirs", job, event.pay - event.fee, event.fee)
         elif isinstance(event, Closed):

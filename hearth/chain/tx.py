@@ -150,11 +150,14 @@ class Sender:
         """
         return self.finish(self.start(call, key=key, nonce=nonce, ceiling=ceiling))
 
-    def start(self, call: Call, *, key: str, nonce: int | None = None, ceiling: int | None = None) -> Pending:
+    def start(
+        self, call: Call, *, key: str, nonce: int | None = None, ceiling: int | None = None, spare_gas: int = 0
+    ) -> Pending:
         """Simulate, sign, journal and broadcast a call; several may be started before the first is finished.
 
         `ceiling` is the most wei per gas that its effect is worth, None for what must be sent at any price that the
         settings allow. Raises ChainError FEE_CAP, SPEND_CAP, with nothing signed, where it may not be paid now.
+        `spare_gas` is what it may use beyond its estimate, where it does more if it can.
 
         A call whose effect depends on its nonce names it: where the account's next one is another, nothing is signed,
         and ChainError NONCE_TAKEN says so.
@@ -170,7 +173,7 @@ class Sender:
             if known is not None and known.state is TxState.INTENT:
                 # Its bytes could not be written, so there are none.
                 self.journal.failed(known, "never signed")
-            gas, fees, bid = self._prepare(call, ceiling)
+            gas, fees, bid = self._prepare(call, ceiling, spare_gas)
             if self.config.dry_run:
                 price = min(fees.base_fee + fees.priority_fee, self.config.max_fee)
                 return Pending(
@@ -339,13 +342,13 @@ class Sender:
             )
         return max(pending, known)
 
-    def _prepare(self, call: Call, ceiling: int | None) -> tuple[int, Fees, Bid]:
+    def _prepare(self, call: Call, ceiling: int | None, spare_gas: int) -> tuple[int, Fees, Bid]:
         """Check that the call can be paid and is not refused; return its gas limit, today's fees and its bid."""
         balance = self.port.balance(self.address)
         if balance < call.value:
             raise self._short(call, balance, call.value, 0)
         self.port.call(call, "latest", sender=self.address)
-        gas = self.port.estimate_gas(call, self.address) * self.config.gas_margin_bps // 10_000
+        gas = self.port.estimate_gas(call, self.address) * self.config.gas_margin_bps // 10_000 + spare_gas
         fees = self.port.fees()
         most = self._per_gas(ceiling)
         if fees.base_fee > most:

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
 def receipt(reads: JobReader, job: str) -> JobReceipt:
     """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
-    from hearth.market.events import CheckpointPaid, Closed, Ruled, Settled, ToppedUp
+    from hearth.market.events import CheckpointPaid, Closed, Finished, Ruled, Settled, ToppedUp
     from hearth.protocol import formulas
 
     session = reads.session
     view = reads.look(job)
     market = session.market
     events = reads.events(view.posted, view.posted.log.block_number, view.number)
-    paid = [event for event in events if isinstance(event, Settled | Closed | Ruled | CheckpointPaid)]
+    paid = [event for event in events if isinstance(event, Settled | Finished | Closed | Ruled | CheckpointPaid)]
     pay = sum(event.pay for event in paid)
     fee = sum(event.fee for event in paid)
     topped_up = sum(event.amount for event in events if isinstance(event, ToppedUp))
-    receipts, refunded, keepers = _transactions(reads, view.posted.job_id, events)
+    receipts, refunded, settled, keepers = _transactions(reads, view.posted.job_id, events)
+    workers = pay - fee + settled
     escrow = formulas.escrow_at_post(view.terms) + topped_up
     checkpoints = paid_in(events)
     kept = sum(int(one["pay"]) - int(one["fee"]) for one in checkpoints)
@@ -36,7 +37,7 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
         "escrow": escrow,
         **({"of it topped up": topped_up} if topped_up else {}),
         "still locked": locked,
-        "workers": pay - fee,
+        "workers": workers,
         **({"of it for checkpoints": kept} if checkpoints else {}),
         "market fee": fee,
         "keepers": keepers,
@@ -50,7 +51,7 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
         "escrow": str(escrow),
         "topped_up": str(topped_up),
         "still_locked": str(locked),
-        "workers": str(pay - fee),
+        "workers": str(workers),
         "checkpoints": checkpoints,
         "market_fee": str(fee),
         "keepers": str(keepers),
@@ -61,11 +62,12 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
     }
 
 
-def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tuple[list[ReceiptLine], int, int]:
-    """Return the transactions of a job's events, and what they gave back to its submitter and to keepers."""
+def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tuple[list[ReceiptLine], int, int, int]:
+    """Return the transactions of a job's events, and what they gave back to its submitter, to owners of nodes for
+    settling, and to keepers."""
     session, market = reads.session, reads.session.market
     receipts: dict[bytes, ReceiptLine] = {}
-    refunded = keepers = 0
+    refunded = settled = keepers = 0
     for event in events:
         if event.log.tx_hash in receipts:
             continue
@@ -81,14 +83,16 @@ def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tupl
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, earned = _shares(market.events_in(receipt.logs), job, session.network.jobs)
+        back, own, earned = _shares(market.events_in(receipt.logs), job, session.network.jobs)
         refunded += back
+        settled += own
         keepers += earned
-    return list(receipts.values()), refunded, keepers
+    return list(receipts.values()), refunded, settled, keepers
 
 
-def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int]:
-    """Return what a transaction with these events gave back to a job's submitter, and what it gave to keepers.
+def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int, int]:
+    """Return what a transaction with these events gave back to a job's submitter, what it gave to owners of nodes for
+    settling their own results, and what to keepers.
 
     A split names the submitter, who may have other jobs in the same transaction: it is of the job whose event came
     last before it, since the registry tells of a unit and then splits.
@@ -101,6 +105,7 @@ def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, in
         Closed,
         Declined,
         Expired,
+        Finished,
         GaveUp,
         Reclaimed,
         Ruled,
@@ -113,7 +118,7 @@ def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, in
     from hearth.protocol import words
     from hearth.protocol.types import Verdict
 
-    refunded = keepers = 0
+    refunded = settled = keepers = 0
     last: Event | None = None
     checkpoint = False
     for event in events:
@@ -128,11 +133,14 @@ def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, in
             checkpoint = False
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
-        if isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):
+        if isinstance(last, Finished):
+            # What a settler gets is the node's owner's.
+            refunded, settled = refunded + shares[3], settled + shares[2]
+        elif isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):
             refunded, keepers = refunded + shares[3], keepers + shares[2]
         elif isinstance(last, Cancelled | Declined | GaveUp | Reclaimed | Expired | Ruled | Unproven | Unlocked):
             refunded, keepers = refunded + shares[0], keepers + shares[1]
         else:
             keepers += shares[0]
         last = None
-    return refunded, keepers
+    return refunded, settled, keepers

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         UnitEnd,
     )
     from hearth.client.session import Session
-    from hearth.market.events import Declined, GaveUp, Submitted
+    from hearth.market.events import Declined, Finished, GaveUp, Submitted
     from hearth.protocol.types import Terms
     from hearth.storage.unixfs import ReadLimits
 
@@ -355,12 +355,12 @@ class Results:
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         return any(isinstance(event, Unlocked) and event.refund for event in events)
 
-    def _reports(self, view: JobView) -> dict[int, Submitted | Declined | GaveUp]:
+    def _reports(self, view: JobView) -> dict[int, Submitted | Finished | Declined | GaveUp]:
         """Return the last event with a report of each unit."""
-        from hearth.market.events import Declined, GaveUp, Submitted
+        from hearth.market.events import Declined, Finished, GaveUp, Submitted
 
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
-        return {event.index: event for event in events if isinstance(event, Submitted | Declined | GaveUp)}
+        return {event.index: event for event in events if isinstance(event, Submitted | Finished | Declined | GaveUp)}
 
     def _results(self, view: JobView, unit: int | None) -> tuple[list[UnitResult], list[UnreadResult]]:
         """Return the result of each unit that has one, its document read by the digest on chain and checked, and the
@@ -368,10 +368,10 @@ class Results:
 
         The digest is the one that storage keeps, where it does; a log that names another is a stray.
         """
-        from hearth.market.events import Submitted
+        from hearth.market.events import Finished, Submitted
 
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
-        last = {event.index: event for event in events if isinstance(event, Submitted)}
+        last = {event.index: event for event in events if isinstance(event, Submitted | Finished)}
         found, unread = [], []
         for index in range(len(view.units)) if unit is None else [unit]:
             if index >= len(view.units) or not view.units[index].state.has_result:
@@ -395,7 +395,7 @@ class Results:
         return found, unread
 
 
-def contradicts(event: Submitted, kept: bytes | None) -> str:
+def contradicts(event: Submitted | Finished, kept: bytes | None) -> str:
     """Return why a log of a result is not the unit's, by the digest that storage keeps of it; "" where it may be."""
     if kept is None or event.result == kept:
         return ""

@@ -17,7 +17,7 @@ from hearth.protocol.units import format_duration
 if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.reports import NetVerification
-    from hearth.market.events import CheckpointPaid, Event, Submitted
+    from hearth.market.events import CheckpointPaid, Event, Finished, Submitted
     from hearth.market.reads import Posted, UnitView
     from hearth.protocol.types import Header, NodeId, Unit
 
@@ -74,7 +74,7 @@ class _History:
     books: Books = field(default_factory=Books)
     posted: dict[bytes, Posted] = field(default_factory=dict)
     words: dict[tuple[bytes, int], int] = field(default_factory=dict)
-    submitted: dict[tuple[bytes, int], Submitted] = field(default_factory=dict)
+    submitted: dict[tuple[bytes, int], Submitted | Finished] = field(default_factory=dict)
     checkpoints: dict[tuple[bytes, int], list[CheckpointPaid]] = field(default_factory=dict)
     unsplit: CheckpointPaid | None = None
     """What was told to be paid for a checkpoint, until a split follows."""
@@ -161,7 +161,7 @@ class Verifier:
 
     def _read(self, head: Block) -> _History:
         """Replay all events up to a block; what has no place in the books is counted as a stray and left out."""
-        from hearth.market.events import CheckpointPaid, JobPosted, Reclaimed, Split, Submitted, UnitEvent
+        from hearth.market.events import CheckpointPaid, Finished, JobPosted, Reclaimed, Split, Submitted, UnitEvent
         from hearth.protocol import words
 
         market, found = self._market, _History()
@@ -186,7 +186,7 @@ class Verifier:
                 continue
             found.words[event.job_id, event.index] = event.word  # type: ignore[attr-defined]
             found.reclaimed += isinstance(event, Reclaimed)
-            if isinstance(event, Submitted):
+            if isinstance(event, Submitted | Finished):
                 found.submitted[event.job_id, event.index] = event
         found.close()
         return found
@@ -333,7 +333,7 @@ class Verifier:
         self,
         posted: Posted,
         results: dict[int, bytes | None],
-        submitted: dict[tuple[bytes, int], Submitted],
+        submitted: dict[tuple[bytes, int], Submitted | Finished],
         faults: list[str],
         unread: list[str],
     ) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from hearth.market.events import (
     ExitFinished,
     ExitStarted,
     Expired,
+    Finished,
     GaveUp,
     GovernorChanged,
     GovernorOffered,
@@ -363,11 +364,11 @@ def _node_facts(event: NodeUnitEvent, asset: Asset) -> dict[str, Any]:
     facts["state"] = unit.state.name.lower()
     if unit.outcome is not Outcome.NONE:
         facts["outcome"] = unit.outcome.name.lower()
-    if isinstance(event, Submitted):
+    if isinstance(event, Submitted | Finished):
         facts |= {"result": event.result.hex(), "report": event.report.hex()}
     if isinstance(event, Declined | GaveUp):
         facts["report"] = event.report.hex()
-    if isinstance(event, Settled | Closed | Ruled):
+    if isinstance(event, Settled | Finished | Closed | Ruled):
         facts |= {"pay": str(event.pay), "fee": str(event.fee)}
     if isinstance(event, Ruled):
         facts |= {"verdict": Ruling(event.verdict).name.lower(), "taken": str(event.taken)}
@@ -395,6 +396,9 @@ def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
         return f"topped up for {show_amount(event.amount, asset)}: {whole}"
     if isinstance(event, Submitted):
         return f"{node} submitted: {OUTCOME_WORDS[unit.outcome]}"
+    if isinstance(event, Finished):
+        earned = _net(event.pay, event.fee, asset)
+        return f"{node} submitted, and it was settled at once: {OUTCOME_WORDS[unit.outcome]}, its owner earned {earned}"
     if isinstance(event, Settled):
         return f"settled ({OUTCOME_WORDS[unit.outcome]}), {node}'s owner earned {_net(event.pay, event.fee, asset)}"
     if isinstance(event, Declined):

@@ -29,6 +29,7 @@ from hearth.protocol.types import (
     Offer,
     Outcome,
     Policy,
+    Posted,
     Runtime,
     State,
     Terms,

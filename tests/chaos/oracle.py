@@ -25,6 +25,7 @@ from hearth.market.events import (
     Declined,
     Event,
     Expired,
+    Finished,
     GaveUp,
     JobPosted,
     NodeLapsed,
@@ -50,7 +51,7 @@ MAX_GAS_PRICE = max(
 )
 """The cap of worker.toml and keeper.toml where they name none, wei per gas."""
 PROPOSE = "0x" + codec("JobRegistry").selector("propose").hex()
-ENDS = (Settled, Closed, Cancelled, Expired, Reclaimed, Declined, GaveUp, Ruled, Unproven, Unlocked)
+ENDS = (Settled, Finished, Closed, Cancelled, Expired, Reclaimed, Declined, GaveUp, Ruled, Unproven, Unlocked)
 READY_SECONDS = 30.0
 
 
@@ -230,12 +231,16 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     if isinstance(event, Started | Submitted):
         paid = formulas.tip(terms) * (unit.tips - (before.tips if before is not None else 0))
         return Counter(), paid if isinstance(event, Started) else 0
-    pays = isinstance(event, Settled | Closed) or (
+    pays = isinstance(event, Settled | Finished | Closed) or (
         isinstance(event, Ruled) and event.verdict in (Verdict.CONFIRM, Verdict.VOID)
     )
     if pays and before is not None:
         if isinstance(event, Closed):
             pay, reward = formulas.pay_at_close(terms, policy, before), formulas.settle_reward(terms, now - before.mark)
+        elif isinstance(event, Finished):
+            # Its new word tells when it was submitted, and what it used; the owner has the settler's pay too.
+            done = replace(unit, state=State.SUBMITTED)
+            pay, reward = formulas.pay_at_settle(terms, done), formulas.settle_reward(terms, 0)
         elif isinstance(event, Settled):
             since = formulas.settleable_from(terms, policy, before)
             pay, reward = formulas.pay_at_settle(terms, before), formulas.settle_reward(terms, max(0, now - since))
@@ -252,13 +257,16 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
         due[terms.submitter] += formulas.unit_holds(terms, before) - pay - reward
         if unit.state is State.SETTLED:
             ran = replace(before, outcome=unit.outcome)
+            if isinstance(event, Finished):
+                ran = replace(unit, state=State.SUBMITTED)
+                due[facts.owners[int(before.node)]] += reward
             for one in formulas.checkpoint_pays(terms, policy, ran, _kept(facts, event)):
                 # Of a node that left, the submitter keeps it.
                 if int(one.node) in facts.owners:
                     due[facts.owners[int(one.node)]] += one.pay - one.fee
                     due[facts.treasury] += one.fee
                     due[terms.submitter] -= one.pay
-        return due, reward
+        return due, 0 if isinstance(event, Finished) else reward
     # Of one lease, so what was locked is what the unit holds; the fee of its unlock too, where it waits.
     held = formulas.unit_holds(terms, before) if before is not None else formulas.escrow_at_post(terms)
     if isinstance(event, Unproven) or (isinstance(event, Ruled) and event.verdict == Verdict.REJECT):
@@ -276,7 +284,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     return None
 
 
-def _kept(facts: Facts, end: Settled | Closed | Ruled) -> dict[int, Kept]:
+def _kept(facts: Facts, end: Settled | Finished | Closed | Ruled) -> dict[int, Kept]:
     """Return by attempt the last checkpoint of each lost lease of a job before one of its ends, as its events tell."""
     last: dict[int, Kept] = {}
     kept: dict[int, Kept] = {}

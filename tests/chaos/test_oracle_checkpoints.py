@@ -53,7 +53,7 @@ def facts(paid: int, *, owners: dict[int, str] = OWNERS, rest: int = HELD - PAY 
     """Return a market whose one unit was lost, resumed, topped up and settled; `paid` went to the first owner."""
     word = words.pack_unit
     told: list[Event] = [
-        JobPosted(log(1), JOB, TERMS.submitter, words.pack_terms(TERMS), ()),
+        JobPosted(log(1), JOB, TERMS.submitter, words.pack_terms(TERMS), (), 1, 0),
         Started(log(2), JOB, 0, NodeId(1), word(FIRST), bytes(32)),
         Checkpointed(log(3), JOB, 0, NodeId(1), word(FIRST), 40, b"\x01" * 32),
         Reclaimed(log(4), JOB, 0, NodeId(1), word(OPENED)),

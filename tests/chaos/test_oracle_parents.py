@@ -33,7 +33,7 @@ def split(block: int, **amounts: int) -> Split:
 
 
 def facts(*events: Event, unit: Unit = CANCELLED, **changes: Any) -> Facts:
-    posted = JobPosted(log(1), JOB, TERMS.submitter, words.pack_terms(TERMS), ())
+    posted = JobPosted(log(1), JOB, TERMS.submitter, words.pack_terms(TERMS), (), 1, 0)
     made = Facts(
         jobs_contract=JOBS,
         treasury="0x" + "77" * 20,

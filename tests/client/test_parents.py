@@ -359,7 +359,7 @@ def test_receipt__unlock__pays_whoever_did_it_and_refunds_the_rest(refund: int, 
         formulas.lock_key(ACCOUNT),
         tuple(words.pack(words.SHARE, {"account": 1, "amount": one}) for one in shares),
     )
-    assert _shares([Unlocked(log, job, 0, words.pack_unit(WELL), refund), split], job, ACCOUNT) == (refund, 7)
+    assert _shares([Unlocked(log, job, 0, words.pack_unit(WELL), refund), split], job, ACCOUNT) == (refund, 0, 7)
 
 
 # ---- posting ----

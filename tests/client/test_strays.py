@@ -219,8 +219,18 @@ def test_receipt__transaction_with_a_strangers_log__is_added_up_all_the_same(wor
         ]
     )
     logs = world.chain.logs([], from_block=0, to_block=world.head)
-    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3)
+    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 0, 3)
     assert not world.market.strays
+
+
+def test_receipt__finished_unit__gives_the_settlers_pay_to_its_owner_and_none_to_keepers(world: World) -> None:
+    shares = tuple(words.pack(words.SHARE, {"account": at, "amount": at}) for at in (1, 2, 3, 4))
+    split = own_log("Split", controller=world.network.jobs, key=lock_key(SUBMITTER), shares=shares)
+    finished = world.unit_event("Finished", replace(DONE, state=State.SETTLED))
+    # The next unit begins in the same transaction, and its start pays nobody.
+    world.chain.mine([finished, Event(world.network.escrow, split.topics, split.data)])
+    logs = world.chain.logs([], from_block=0, to_block=world.head)
+    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3, 0)
 
 
 def test_receipt__other_job_of_the_submitter_in_the_transaction__is_not_added(world: World) -> None:
@@ -239,8 +249,8 @@ def test_receipt__other_job_of_the_submitter_in_the_transaction__is_not_added(wo
         [his, split(100), mine, split(10**6, world.network.nodes), split(1), his, split(100), silent, his, split(100)]
     )
     logs = world.chain.logs([], from_block=0, to_block=world.head)
-    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3)
-    assert _shares(world.market.events_in(logs), other, world.network.jobs) == (1_200, 900)
+    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 0, 3)
+    assert _shares(world.market.events_in(logs), other, world.network.jobs) == (1_200, 0, 900)
 
 
 def test_job_id__start_of_one__is_found_among_strays(world: World, tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def _posts() -> Iterator[bytes]:
     which = next(place for place, entry in enumerate(_EVENTS) if entry["name"] == "JobPosted")
     kinds = [type_of(p) for p in _EVENTS[which]["inputs"] if not p["indexed"]]
     for terms, parents in ((build.terms(), ()), (build.terms(units=9, max_attempts=1), (b"\1" * 32, b"\2" * 32))):
-        data = abi.encode(kinds, [words.pack_terms(terms), parents])
+        data = abi.encode(kinds, [words.pack_terms(terms), parents, 1, 0])
         yield _log_bytes(which, [b"\0" * 32, b"\0" * 32], data)
 
 
@@ -288,7 +288,9 @@ def _histories() -> Iterator[bytes]:
     kinds = [type_of(p) for p in _EVENTS[number["JobPosted"]]["inputs"] if not p["indexed"]]
     posts = [
         _log_bytes(
-            number["JobPosted"], [job * 32, bytes(32)], abi.encode(kinds, [words.pack_terms(build.terms(**terms)), ()])
+            number["JobPosted"],
+            [job * 32, bytes(32)],
+            abi.encode(kinds, [words.pack_terms(build.terms(**terms)), (), 1, 0]),
         )
         for job, terms in ((b"\1", {}), (b"\2", {"units": 3}))
     ]

@@ -57,7 +57,8 @@ class League:
         packed = words.pack_terms(terms)
         job = formulas.job_id_of_words(CHAIN_ID, REGISTRY, packed)
         body = b"".join(word if isinstance(word, bytes) else word.to_bytes(32, "big") for word in packed)
-        body += len(body + bytes(32)).to_bytes(32, "big") + bytes(32)  # no parents
+        said = (1).to_bytes(32, "big") + bytes(32)  # the first job of its market
+        body += len(body + said + bytes(32)).to_bytes(32, "big") + said + bytes(32)  # no parents
         self.log(topic_of(JobPosted), job, bytes.fromhex(terms.submitter[2:]), body)
         self.terms[job] = terms
         if terms.leases == 1:

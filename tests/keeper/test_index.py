@@ -541,9 +541,9 @@ HEAD = 9 * 32
         lambda data: data + bytes(32),
         lambda data: data[:HEAD] + bytes(32) + data[HEAD + 32 :],
         lambda data: data[:HEAD] + b"\xff" * 32 + data[HEAD + 32 :],
-        lambda data: data[: HEAD + 32] + (1).to_bytes(32, "big") + data[HEAD + 64 :],
-        lambda data: data[: HEAD + 32] + b"\xff" * 32 + data[HEAD + 64 :],
-        lambda data: data[: HEAD + 32] + (17).to_bytes(32, "big") + bytes(17 * 32),
+        lambda data: data[: HEAD + 96] + (1).to_bytes(32, "big") + data[HEAD + 128 :],
+        lambda data: data[: HEAD + 96] + b"\xff" * 32 + data[HEAD + 128 :],
+        lambda data: data[: HEAD + 96] + (17).to_bytes(32, "big") + bytes(17 * 32),
     ],
 )
 @pytest.mark.parametrize("units", [1, 3])
@@ -560,7 +560,7 @@ def test_apply__post_with_a_malformed_list_of_parents__is_stepped_over(world: Wo
 
 def listed(*items: bytes) -> bytes:
     """Return the tail of a post's data: its list of parents."""
-    return (HEAD + 32).to_bytes(32, "big") + len(items).to_bytes(32, "big") + b"".join(items)
+    return (HEAD + 96).to_bytes(32, "big") + bytes(64) + len(items).to_bytes(32, "big") + b"".join(items)
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,12 @@ def emit(rpc: Rpc, sender: str, address: str, logs: Sequence[Said]) -> None:
 def _lists(real: Sequence[Said]) -> Iterator[Said]:
     """Yield true posts of jobs whose lists of parents cannot be, each under an id that nobody has posted."""
     data = next(data for topics, data in real if topics[0] == topic_of(JobPosted))
-    terms, size = data[: 9 * 32], len(data[: 10 * 32])
+    terms, said, size = data[: 9 * 32], data[10 * 32 : 12 * 32], len(data[: 12 * 32])
     unknown, wild = [topic_of(JobPosted), b"\x5b" * 32, bytes(32)], b"\xff" * 32
     for tail in (b"", wild, wild * 2, (size + 32).to_bytes(32, "big") + bytes(32), size.to_bytes(32, "big") + wild):
-        yield unknown, terms + tail
+        yield unknown, terms + tail[:32] + said + tail[32:]
     for count in (1, 16, 17, 1 << 20):
-        yield unknown, terms + size.to_bytes(32, "big") + count.to_bytes(32, "big") + bytes(16)
+        yield unknown, terms + size.to_bytes(32, "big") + said + count.to_bytes(32, "big") + bytes(16)
 
 
 def nonsense(job: bytes, real: Sequence[Said], seed: int) -> Iterator[Said]:

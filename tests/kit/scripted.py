@@ -57,5 +57,8 @@ class ScriptedMarket:
         """Return the log of a post with its list of parents, under another id than the terms' where `job` says so."""
         submitter = bytes(12) + bytes.fromhex(terms.submitter[2:])
         topics = (topic_of(JobPosted), job or self.market.job_id(terms), submitter)
-        data = encode([formulas.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), list(parents)])
+        data = encode(
+            [formulas.TERMS_TYPE, "bytes32[]", "uint256", "uint256"],
+            [words.pack_terms(terms), list(parents), 1, 0],
+        )
         return Event(self.network.jobs, topics, data)

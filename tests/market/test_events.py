@@ -89,7 +89,7 @@ def test_decode__an_array_that_points_outside__is_refused() -> None:
     entry = next(e for _, e in every_event() if e["name"] == "JobPosted")
     log = make_log(entry, {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])})
     wild = log.data[:288] + (2**255).to_bytes(32, "big") + log.data[320:]
-    long = log.data[:320] + (2**64).to_bytes(32, "big") + log.data[352:]
+    long = log.data[:384] + (2**64).to_bytes(32, "big") + log.data[416:]
     for data in (wild, long):
         with pytest.raises(ChainError):
             events.decode(log._replace(data=data))
@@ -110,7 +110,7 @@ OWN: dict[str, str] = {name: contract for contract, entry in every_event() for n
 """A contract that logs each event."""
 
 
-WITH_RESULT = ("Submitted", "Settled", "Disputed", "Ruled", "Unproven")
+WITH_RESULT = ("Submitted", "Settled", "Finished", "Disputed", "Ruled", "Unproven")
 """The events whose units have a result."""
 
 

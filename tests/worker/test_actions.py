@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hearth.chain.port import Call
 from hearth.market.abi import codec
 from hearth.protocol import words
+from hearth.protocol.gas import CLAIM_GAS
 from hearth.protocol.types import SENTINEL, JobId, NodeId, Outcome
 from hearth.protocol.words import TermsWords
 from tests.worker import test_decide as decided
@@ -27,6 +28,7 @@ from worker.decide import (
     Claim,
     Close,
     Decline,
+    Finish,
     Gather,
     GiveUp,
     Kind,
@@ -63,6 +65,8 @@ KEYS: list[tuple[ChainAction, str]] = [
     (Claim(ID, 3, 1, 5, SENTINEL), f"claim/{A}/next/3/1"),
     (Checkpoint(KEY, RESULT), f"checkpoint/{A}/3/2/{RESULT.hex()}"),
     (SubmitResult(KEY, RESULT, REPORT, Outcome.OK, 7), f"submit/{A}/3/2"),
+    (Finish(KEY, RESULT, REPORT, Outcome.OK, 7), f"finish/{A}/3/2"),
+    (Finish(KEY, RESULT, REPORT, Outcome.OK, 7, Claim(ID, 4, 0, 5, SENTINEL)), f"finish/{A}/3/2"),
     (Decline(KEY, REPORT, Outcome.BAD_INPUT), f"decline/{A}/3/2"),
     (GiveUp(KEY, REPORT), f"give_up/{A}/3/2"),
     (Settle(((ID, 3),)), f"settle/{A}:3"),
@@ -84,6 +88,8 @@ def test_key__every_kind__is_pinned() -> None:
 @pytest.mark.parametrize("action", [action for action, _ in KEYS])
 def test_begins__ack_and_claim__name_the_next_attempt_and_others_none(action: ChainAction) -> None:
     wanted = LeaseKey(ID, 3, 2) if action.kind in (Kind.ACK, Kind.CLAIM) else None
+    if isinstance(action, Finish) and action.next is not None:
+        wanted = LeaseKey(ID, 4, 1)
     assert action.begins == wanted
 
 
@@ -146,6 +152,14 @@ def test_call__each_action__reaches_the_contract_with_its_arguments() -> None:
             {"function": f"{registry}.submit", "job_id": job, "index": 3, "result": RESULT, "report": REPORT}
             | {"outcome": int(Outcome.EXIT), "used": 7},
         ),
+        *(
+            (
+                Finish(key, RESULT, REPORT, Outcome.EXIT, 7, following),
+                {"function": f"{registry}.finish", "terms": terms, "index": 3, "result": RESULT, "report": REPORT}
+                | {"outcome": int(Outcome.EXIT), "used": 7, "claims": claims, "session_key": bytes(32)},
+            )
+            for following, claims in ((None, False), (Claim(job, 4, 0, 5, SENTINEL), True))
+        ),
         (
             Decline(key, REPORT, Outcome.BAD_INPUT),
             {"function": f"{registry}.decline", "terms": terms, "index": 3}
@@ -183,6 +197,7 @@ def test_read_call__call_of_any_action__names_its_leases(
         (Claim(job, index, attempts, 5, index), (Kind.CLAIM, ((job, index),))),
         (Claim(job, index, attempts, 5, SENTINEL), (Kind.CLAIM, ((job, SENTINEL),))),
         (SubmitResult(key, RESULT, REPORT, Outcome.OK, 0), (Kind.SUBMIT, ((job, index),))),
+        (Finish(key, RESULT, REPORT, Outcome.OK, 0), (Kind.FINISH, ((job, index),))),
         (Decline(key, REPORT, Outcome.BAD_INPUT), (Kind.DECLINE, ((job, index),))),
         (GiveUp(key, REPORT), (Kind.GIVE_UP, ((job, index),))),
         (Checkpoint(key, RESULT), (Kind.CHECKPOINT, ((job, index),))),
@@ -196,6 +211,21 @@ def test_read_call__call_of_any_action__names_its_leases(
     for action, flight in cases:
         assert read_call(action.call(market.caller), market.market) == flight
         assert (action.kind, action.leases) == flight
+
+
+def test_read_call__finish_that_takes_the_next_lease__names_both() -> None:
+    """A restarted worker knows of the claim by the bytes of the call alone."""
+    market = Market()
+    job = market.job(1)
+    action = Finish(LeaseKey(job, 3, 2), RESULT, REPORT, Outcome.OK, 0, Claim(job, 4, 0, 5, SENTINEL))
+    assert read_call(action.call(market.caller), market.market) == (Kind.FINISH, ((job, 3), (job, SENTINEL)))
+    assert action.leases == ((job, 3), (job, SENTINEL))
+
+
+def test_spare_gas__finish_that_takes_the_next_lease__holds_a_claim_that_no_estimate_saw() -> None:
+    plain = Finish(KEY, RESULT, REPORT, Outcome.OK, 0)
+    assert (plain.spare_gas, replace(plain, next=Claim(ID, 4, 0, 5, SENTINEL)).spare_gas) == (0, CLAIM_GAS)
+    assert {action.spare_gas for action, _ in KEYS if not isinstance(action, Finish)} == {0}
 
 
 def test_read_call__call_of_another_program__is_nothing() -> None:

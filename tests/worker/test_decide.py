@@ -30,7 +30,9 @@ from hearth.protocol.types import (
     Terms,
     TermsFlag,
     Unit,
+    UnitFlag,
 )
+from hearth.protocol.types import ZERO_ADDRESS as NOBODY
 from hearth.protocol.units import Asset
 from worker.decide import (
     AHEAD,
@@ -45,6 +47,7 @@ from worker.decide import (
     Config,
     Decline,
     Execution,
+    Finish,
     Flight,
     Gather,
     GiveUp,
@@ -662,18 +665,19 @@ def test_decide__clock_skew__finishes_what_runs() -> None:
     found = only(
         snapshot_of(job_of(RUNNING), node=busy(1), executions=(done,)), replace(CONFIG, hold=Reason.CLOCK_SKEW)
     )
-    assert found == SubmitResult(KEY, b"\x01" * 32, b"\x02" * 32, Outcome.OK, 0)
+    assert found == Finish(KEY, b"\x01" * 32, b"\x02" * 32, Outcome.OK, 0)
 
 
-@pytest.mark.parametrize(("now", "wanted"), [(RUNNING.mark - 1, SubmitResult), (RUNNING.mark, Skip)])
+@pytest.mark.parametrize(("now", "wanted"), [(RUNNING.mark - 1, Finish), (RUNNING.mark, Skip)])
 def test_decide__finished_attempt__is_submitted_before_its_mark_only(now: int, wanted: type) -> None:
     done = Execution(KEY, Stage.DONE, Outcome.EXIT, b"\x01" * 32, b"\x02" * 32)
     assert isinstance(only(snapshot_of(job_of(RUNNING), node=busy(1), executions=(done,)), now=now), wanted)
 
 
-def test_decide__submit_in_flight__waits() -> None:
+@pytest.mark.parametrize("kind", [Kind.SUBMIT, Kind.FINISH])
+def test_decide__submit_or_finish_in_flight__waits(kind: Kind) -> None:
     done = Execution(KEY, Stage.DONE, Outcome.OK, b"\x01" * 32)
-    flight = Flight(Kind.SUBMIT, ID, 0)
+    flight = Flight(kind, ID, 0)
     snapshot = snapshot_of(job_of(RUNNING), node=busy(1), executions=(done,), flights=(flight,))
     assert reason(snapshot) == Reason.TX_PENDING
 
@@ -708,7 +712,7 @@ def test_decide__still_working_a_lead_before_the_mark__is_given_back_while_that_
     assert reason(snapshot, slow, RUNNING.mark - 6) == Reason.RUNNING
     # What is ready is submitted to the last second, and the pay of a notice is not thrown away.
     done = replace(working, stage=Stage.DONE, outcome=Outcome.OK, result=b"\x01" * 32)
-    assert isinstance(only(replace(snapshot, executions=(done,)), slow, RUNNING.mark - 1), SubmitResult)
+    assert isinstance(only(replace(snapshot, executions=(done,)), slow, RUNNING.mark - 1), Finish)
     closing = replace(snapshot, jobs=(job_of(replace(RUNNING, state=State.CLOSING)),))
     assert reason(closing, slow, RUNNING.mark - 4) == Reason.RUNNING
     # An outage in the middle of a run does not cut the time that was bought: the grace is beyond it.
@@ -769,7 +773,7 @@ def test_decide__start_when_declines_have_ended__may_begin_at_any_time() -> None
 def test_decide__closing__submits_in_the_notice_and_closes_after_it() -> None:
     closing = replace(RUNNING, state=State.CLOSING, mark=NOW + 60)
     done = Execution(KEY, Stage.DONE, Outcome.OK, b"\x01" * 32)
-    assert isinstance(only(snapshot_of(job_of(closing), node=busy(1), executions=(done,))), SubmitResult)
+    assert isinstance(only(snapshot_of(job_of(closing), node=busy(1), executions=(done,))), Finish)
     assert reason(snapshot_of(job_of(closing), node=busy(1))) == Reason.NOTICE
     assert only(snapshot_of(job_of(closing), node=busy(1)), now=NOW + 60) == Close(ID, 0)
     running = snapshot_of(job_of(closing), node=busy(1), executions=(Execution(KEY, Stage.WORKING),))
@@ -979,6 +983,7 @@ def units(draw: st.DrawFn) -> Unit:
         started=NOW - 100,
         mark=draw(times),
         attempts=draw(st.integers(1, 3)),
+        flags=draw(st.sampled_from([UnitFlag(0), UnitFlag(0), UnitFlag.FRESH])),
     )
 
 
@@ -991,6 +996,7 @@ def jobs(draw: st.DrawFn, job: JobId) -> Job:
         match_window=draw(st.sampled_from([0, 12])),
         deadline=NOW + draw(st.sampled_from([800, 900, 5_000])),
         replicas=draw(st.sampled_from([1, 1, 1, 3])),
+        judge=draw(st.sampled_from([NOBODY, NOBODY, JUDGE])),
     )
     best = st.builds(Best, node=st.sampled_from([ME, OTHER]), key=st.sampled_from([0, 1 << 46, (1 << 48) - 1]))
     spec = draw(st.sampled_from([None, WASM, WASM, SpecFacts(bad="broken")]))
@@ -1069,10 +1075,15 @@ def test_decide__rule_that_refuses__neither_risks_a_bond_nor_gives_a_lease_back(
     """What a cheat gains: nothing. A rule holds before money moves, and of what is held by then none is asked."""
     free, bound = (decide(snapshot, one, NOW) for one in (config, replace(config, **rules)))  # type: ignore[arg-type]
     assert not any(isinstance(a, Ack | Claim | Gather | Propose) for a in bound)
-    kept = (StartRun, SubmitResult, Decline, GiveUp, Settle, Close, Abort, SetAside, Beat, Withdraw)
+    assert not any(a.next for a in bound if isinstance(a, Finish))
+    kept = (StartRun, SubmitResult, Finish, Decline, GiveUp, Settle, Close, Abort, SetAside, Beat, Withdraw)
     ahead = {e.key for e in snapshot.executions if e.stage in AHEAD}
     before, after = (
-        [a for a in found if isinstance(a, kept) and not (isinstance(a, Abort) and a.attempt in ahead)]
+        [
+            replace(a, next=None) if isinstance(a, Finish) else a
+            for a in found
+            if isinstance(a, kept) and not (isinstance(a, Abort) and a.attempt in ahead)
+        ]
         for found in (free, bound)
     )
     assert before == after
@@ -1090,6 +1101,10 @@ def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:
                 found.append((job, index))
             case SubmitResult(key) | Decline(key) | GiveUp(key):
                 found.append((key.job, key.index))
+            case Finish(key):
+                found.append((key.job, key.index))
+                if action.next is not None:
+                    found.append((action.next.job, action.next.index))
             case Settle(items):
                 found.extend(items)
     return found
@@ -1097,7 +1112,9 @@ def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:
 
 def touches(action: Action | Skip) -> LeaseKey | None:
     match action:
-        case Gather(key) | StartRun(key) | SubmitResult(key) | Decline(key) | GiveUp(key) | Abort(key) | SetAside(key):
+        case Gather(key) | StartRun(key) | SubmitResult(key) | Finish(key) | Decline(key) | GiveUp(key):
+            return key
+        case Abort(key) | SetAside(key):
             return key
     return None
 
@@ -1146,9 +1163,11 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
 
     for action in actions:
         match action:
-            case SubmitResult(key) | Decline(key) | GiveUp(key):
+            case SubmitResult(key) | Finish(key) | Decline(key) | GiveUp(key):
                 assert own[key].unit.state in HELD and own[key].unit.mark > NOW
-                assert executions[key].stage != Stage.WORKING or not isinstance(action, SubmitResult)
+                assert executions[key].stage != Stage.WORKING or not isinstance(action, SubmitResult | Finish)
+                final = not own[key].unit.flags & UnitFlag.FRESH and leases[key.job, key.index][0].terms.judge == NOBODY
+                assert not isinstance(action, SubmitResult | Finish) or isinstance(action, Finish) == final
                 until = formulas.declinable_until(leases[key.job, key.index][0].terms, POLICY, own[key].unit)
                 assert not isinstance(action, Decline) or (until > NOW and own[key].unit.state == State.RUNNING)
                 assert not isinstance(action, GiveUp) or own[key].unit.state == State.RUNNING
@@ -1333,6 +1352,7 @@ def test_ceiling__what_saves_stake_or_pay__may_cost_all_of_the_cap() -> None:
     for action in (
         Beat(ME, 0),
         SubmitResult(KEY, done.result, done.report, Outcome.OK, 0),
+        Finish(KEY, done.result, done.report, Outcome.OK, 0, Claim(ID, 1, 0, 5, SENTINEL)),
         Decline(KEY, done.report, Outcome.BAD_INPUT),
     ):
         assert action.ceiling(100) is None

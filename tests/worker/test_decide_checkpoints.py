@@ -17,6 +17,7 @@ from worker.decide import (
     Config,
     Decline,
     Execution,
+    Finish,
     Flight,
     Gather,
     GiveUp,
@@ -28,7 +29,6 @@ from worker.decide import (
     Skip,
     Stage,
     StartRun,
-    SubmitResult,
     decide,
 )
 
@@ -82,7 +82,7 @@ def test_decide__checkpoint_in_flight__neither_a_second_nor_a_wait_for_the_resul
     found = only(snapshot_of(metered(RESUMABLE), executions=(SAVING,), flights=flights))
     assert isinstance(found, Skip) and found.reason is Reason.RUNNING
     done = replace(SAVING, stage=Stage.DONE)
-    assert isinstance(only(snapshot_of(metered(RESUMABLE), executions=(done,), flights=flights)), SubmitResult)
+    assert isinstance(only(snapshot_of(metered(RESUMABLE), executions=(done,), flights=flights)), Finish)
 
 
 # ---- resuming ----

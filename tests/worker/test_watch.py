@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from hearth.base.errors import ChainError
-from hearth.market.events import Closed, Declined, Proposed, Settled, Slashed, Started, Unlocked, topic_of
-from hearth.protocol import words
+from hearth.market.events import Closed, Declined, Finished, Proposed, Settled, Slashed, Started, Unlocked, topic_of
+from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import Best, Header, JobId, NodeId, Outcome, State, Terms, Unit
 from tests.kit.build import ADDRESSES
@@ -516,6 +516,25 @@ def test_earnings__settled_slashed_and_reorganised__follow_the_chain(world: Scri
     world.chain.reorg(1)
     world.read()
     assert (world.watcher.earnings.paid, world.watcher.earnings.income, world.watcher.reorgs) == (0, 0, 1)
+
+
+def test_earnings__finished__is_paid_with_the_settlers_pay_and_rolled_back(world: Scripted) -> None:
+    terms = replace(decided.TERMS, units=1 << 20)
+    job, posted = world.post(terms)
+    world.words[job] = words.pack_header(Header(touched=3, opened=decided.NOW))
+    unit = replace(decided.RUNNING, state=State.SETTLED, outcome=Outcome.OK)
+    world.chain.mine([posted])
+    world.chain.mine([world.event(Finished, job, unit, 1, 2, 100, 5)])
+    world.chain.mine([world.event(Finished, job, replace(unit, outcome=Outcome.EXIT), 1, 2, 40, 2, index=1)])
+    world.chain.mine([world.event(Finished, job, replace(unit, node=NodeId(9)), 1, 2, 900, 5, index=2)])
+    (found,) = world.watcher.refresh(world.read().values())
+    books, reward = world.watcher.earnings, formulas.settle_reward(terms, 0)
+    assert reward > 0
+    assert (books.paid, books.failed_theirs, books.income, books.fees) == (1, 1, 95 + 38 + 2 * reward, 7)
+    assert found.paid == (95, 38), "what a unit brings is told without what settling pays"
+    world.chain.reorg(2)
+    world.read()
+    assert (world.watcher.earnings.paid, world.watcher.earnings.income) == (1, 95 + reward)
 
 
 def at(world: Scripted, job: JobId) -> int:

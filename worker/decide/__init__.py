@@ -25,6 +25,7 @@ from worker.decide.actions import (
     Claim,
     Close,
     Decline,
+    Finish,
     Gather,
     GiveUp,
     LocalStep,
@@ -37,6 +38,7 @@ from worker.decide.actions import (
     SubmitResult,
     Withdraw,
 )
+from worker.decide.following import with_next
 from worker.decide.open import take
 from worker.decide.own import finish, leftovers
 from worker.decide.room import own_leases, project
@@ -83,6 +85,7 @@ __all__ = [
     "Config",
     "Decline",
     "Execution",
+    "Finish",
     "Flight",
     "Gather",
     "GiveUp",
@@ -134,7 +137,10 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     # Asked first, since `finish` starts nothing in the place of what is still being stopped; listed after it, as less
     # urgent: own leases have deadlines.
     left = leftovers(snapshot, own, executions, room)
-    actions += finish(snapshot, config, now, own, executions, room)
+    for step in finish(snapshot, config, now, own, executions, room):
+        if isinstance(step, Finish):
+            step = with_next(snapshot, config, now, step, own[step.attempt], executions, room)
+        actions.append(step)
     actions += left
     if config.withdraw_at and snapshot.credit >= config.withdraw_at and not _flying(snapshot, Kind.WITHDRAW):
         actions.append(Withdraw(snapshot.credit, snapshot.block))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
+from hearth.protocol.gas import CLAIM_GAS
 from hearth.protocol.types import SENTINEL, Gate, JobId, NodeId, Outcome
 from hearth.protocol.words import TermsWords
 from worker.decide.snapshot import Kind, LeaseKey, Reason, Saved
@@ -66,6 +67,11 @@ class ChainAction(ABC):
         What begins or can wait has half of it: a lease that is taken must still be submitted, and fees may double.
         """
         return cap // 2
+
+    @property
+    def spare_gas(self) -> int:
+        """Return the gas that it may use beyond an estimate made now, by what came before it then."""
+        return 0
 
     @abstractmethod
     def key(self) -> str:
@@ -275,6 +281,43 @@ class SubmitResult(_EndsAttempt):
         """Build the call."""
         attempt = self.attempt
         return by.calls.submit(attempt.job, attempt.index, self.result, self.report, self.outcome, self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class Finish(_EndsAttempt):
+    """Submit the result of a finished attempt and settle it at once; with `next` also take the array's next lease.
+
+    That is a part of it which may fail by itself: the result is paid, and no lease begins.
+    """
+
+    kind = Kind.FINISH
+    result: bytes
+    report: bytes
+    outcome: Outcome
+    used: int
+    next: Claim | None = None
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return the attempt's lease, and the array's next one where it is taken."""
+        own = (self.attempt.job, self.attempt.index)
+        return (own,) if self.next is None else (own, *self.next.leases)
+
+    @property
+    def begins(self) -> LeaseKey | None:
+        """Return the next lease's attempt."""
+        return None if self.next is None else self.next.begins
+
+    @property
+    def spare_gas(self) -> int:
+        """Return the gas of a claim: an estimate made where none would land does not hold it."""
+        return 0 if self.next is None else CLAIM_GAS
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        attempt, claims = self.attempt, self.next is not None
+        said = (self.result, self.report, self.outcome, self.used)
+        return by.calls.finish(by.terms(attempt.job), attempt.index, *said, claims=claims)
 
 
 @dataclass(frozen=True, slots=True)

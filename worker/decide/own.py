@@ -1,4 +1,4 @@
-"""Decide about the leases that the node holds, pure: run, submit, give back, settle, close, stop."""
+"""Decide about the leases that the node holds, pure: run, submit, finish, give back, settle, close, stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hearth.protocol.gas import (
     settling_batches,
     settling_gas,
 )
-from hearth.protocol.types import Outcome, State, TermsFlag, Unit
+from hearth.protocol.types import ZERO_ADDRESS, Outcome, State, TermsFlag, Unit, UnitFlag
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
     Abort,
@@ -25,6 +25,7 @@ from worker.decide.actions import (
     Checkpoint,
     Close,
     Decline,
+    Finish,
     GiveUp,
     SetAside,
     Settle,
@@ -179,7 +180,9 @@ def _advance(
             # The notice is paid for certain; a result may be left without its proof.
             return _noticed(key)
         case Stage.DONE:
-            return SubmitResult(key, execution.result, execution.report, execution.outcome, execution.used)
+            # Who has no say in between is not waited for.
+            ends = Finish if _is_final(job, unit) else SubmitResult
+            return ends(key, execution.result, execution.report, execution.outcome, execution.used)
         case Stage.REFUSED:
             return _give_back(job, unit, config, now, key, execution.report, execution.outcome)
         case Stage.BROKEN if execution.tries < config.max_tries:
@@ -187,6 +190,11 @@ def _advance(
         case _:
             # The machine cannot run it: giving it back now serves everybody better than a reclaim later.
             return _give_back(job, unit, config, now, key, execution.report, Outcome.IMAGE_MISSING)
+
+
+def _is_final(job: Job, unit: Unit) -> bool:
+    """Say whether a unit's result is settled with its submit: nobody rules on it, and the node is not on probation."""
+    return job.terms.judge == ZERO_ADDRESS and not unit.flags & UnitFlag.FRESH
 
 
 def _give_back(

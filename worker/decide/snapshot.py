@@ -109,6 +109,7 @@ class Kind(StrEnum):
     ACK = "ack"
     CLAIM = "claim"
     SUBMIT = "submit"
+    FINISH = "finish"
     DECLINE = "decline"
     GIVE_UP = "give_up"
     SETTLE = "settle"
@@ -226,7 +227,11 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A transaction that was signed and is not yet mined. `bond` counts for acks and claims."""
+    """A transaction that was signed and is not yet mined. `bond` counts for acks and claims.
+
+    The `index` of what takes an array's next lease is SENTINEL. A finish that takes one too is told twice: of the unit
+    that it ends, and of the next, which has that one's slot.
+    """
 
     kind: Kind
     job: JobId | None = None
