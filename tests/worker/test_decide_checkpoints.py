@@ -34,7 +34,7 @@ from worker.decide import (
 
 ROOT = b"\x05" * 32
 RESUMABLE = replace(RUNNING, resumable=True)
-SAVING = Execution(KEY, Stage.WORKING, begun=True, offered=ROOT)
+SAVING = Execution(KEY, Stage.WORKING, begun=True, offered=ROOT, offers=3)
 NEXT = LeaseKey(ID, 0, 2)
 LOST = replace(OPEN, attempts=1)
 SAVED = Saved(1, OTHER, 60, ROOT)
@@ -51,7 +51,7 @@ def metered(unit: object, best: Best | None = None, *saved: Saved, **overrides: 
 
 
 def test_decide__stored_checkpoint_of_a_running_unit__is_sent() -> None:
-    assert only(snapshot_of(metered(RESUMABLE), executions=(SAVING,))) == Checkpoint(KEY, ROOT)
+    assert only(snapshot_of(metered(RESUMABLE), executions=(SAVING,))) == Checkpoint(KEY, ROOT, 3)
 
 
 @pytest.mark.parametrize(

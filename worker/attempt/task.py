@@ -102,16 +102,19 @@ class Progress:
     total: int = 0
 
 
-def watched(stop: threading.Event, until: float) -> Callable[[str, int], None]:
+LATE: Final = "the outputs are too large to be hashed and stored in the time that the lease left"
+
+
+def watched(stop: threading.Event, until: float, late: str = LATE) -> Callable[[str, int], None]:
     """Return what a store or a namer calls after every part of the data.
 
-    It raises Stopped once `stop` is set, and OutputsLate past a time of `time.monotonic`.
+    It raises Stopped once `stop` is set, and OutputsLate, for the reason `late`, past a time of `time.monotonic`.
     """
 
     def moved(_path: str, _count: int) -> None:
         if stop.is_set():
             raise Stopped
         if time.monotonic() >= until:
-            raise OutputsLate("the outputs are too large to be hashed and stored in the time that the lease left")
+            raise OutputsLate(late)
 
     return moved

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from hearth.protocol.gas import CLAIM_GAS
 from hearth.protocol.types import SENTINEL, Gate, JobId, NodeId, Outcome

@@ -279,9 +279,7 @@ def _states(on: _Candidate, config: Config) -> tuple[Saved, ...]:
     if config.resume == "never" or (config.resume == "unjudged" and judged) or not on.job.terms.checkpoint_every:
         return ()
     most = _most_saved(on)
-    return tuple(
-        saved for saved in on.lease.saved if 0 < saved.attempt <= on.unit.attempts and saved.seconds <= most
-    )
+    return tuple(saved for saved in on.lease.saved if 0 < saved.attempt <= on.unit.attempts and saved.seconds <= most)
 
 
 def _most_saved(on: _Candidate) -> int:

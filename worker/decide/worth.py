@@ -19,9 +19,9 @@ from worker.decide.snapshot import Config, Job
 def expected_pay(job: Job, unit: Unit, policy: Policy, node: NodeId, rate: int, unpaid: int) -> int:
     """Return what one more unit of a job is expected to pay the node's owner, base units, less the fee.
 
-    `unit` is the one, `rate` the node's ask. It is what the node's units of that job paid, or will, on average, where each of the
-    `unpaid` ones, which are being taken or run, counts as one that brought nothing; the most that a unit can pay where
-    the node has had none.
+    `unit` is the one, `rate` the node's ask. It is what the node's units of that job paid, or will, on average, where
+    each of the `unpaid` ones, which are being taken or run, counts as one that brought nothing; the most that this one
+    can pay where the node has had none.
     """
     terms, most = job.terms, most_pay(formulas.topped(job.terms, unit), policy, rate)
     waiting = [lease.unit for lease in job.leases if lease.unit.state is State.SUBMITTED and lease.unit.node == node]
