@@ -50,8 +50,8 @@ LIVENESS_BATCH_GAS: Final = 35_000
 LIVENESS_ITEM_GAS: Final = 25_000
 """Of a check of silent nodes, and of each node in it."""
 WITHDRAW_GAS: Final = 36_600
-TOP_UP_GAS: Final = 58_000
-"""Of a unit's first top-up; its approval is beside it."""
+TOP_UP_GAS: Final = 70_000
+"""Where a token pays, its approval aside; a native coin's costs less."""
 
 
 def settling_gas(units: int) -> int:

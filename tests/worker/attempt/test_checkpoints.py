@@ -24,6 +24,7 @@ from tests.worker.attempt.test_executor import Rig, wait
 from worker.attempt.folder import Folder
 from worker.attempt.task import Task
 from worker.decide import LeaseKey, Saved, Stage
+from worker.disk import Disk
 from worker.journal import Phase
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "resume" / "count.wasm"
@@ -178,8 +179,20 @@ def test_gather__state_that_cannot_be_used__begins_anew_and_never_refuses(rig: R
     rig.executor.gather(Task(NEXT, terms, 30, 0.0, states=(Saved(1, NodeId(9), 5, make(rig, folder)),)))
     wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
     assert [one.resumes for one in rig.executor.ahead()] == [0]
+    assert rig.executor.tally.unusable == 1
     rig.executor.start(Task(NEXT, terms, 120, 1.0))
     assert result_of(rig, NEXT, tmp_path / "got")["steps_of_attempts"] == [3]
+
+
+def test_gather__home_without_room_for_a_state__begins_anew_and_stops_nothing(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Disk, "spares", lambda disk, size: False)
+    saved = Saved(1, NodeId(9), 5, state(rig, tmp_path, "2 00000000000000aa 1 2\n"))
+    rig.executor.gather(Task(NEXT, count(rig, 3, "1000"), 60, 0.0, states=(saved,)))
+    wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
+    assert [one.resumes for one in rig.executor.ahead()] == [0]
+    assert (rig.executor.tally.unusable, rig.executor.starved) == (1, 0)
 
 
 # ---- what fails, and what is cleaned up ----
