@@ -184,9 +184,19 @@ def test_gather__state_that_cannot_be_used__begins_anew_and_never_refuses(rig: R
     assert result_of(rig, NEXT, tmp_path / "got")["steps_of_attempts"] == [3]
 
 
-def test_gather__newest_state_does_not_come__has_its_share_of_the_time_and_no_more(rig: Rig, tmp_path: Path) -> None:
+def test_gather__newest_state_does_not_come__has_its_share_of_the_time_and_no_more(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = Saved(1, NodeId(9), 5, state(rig, tmp_path, "2 00000000000000aa 1 2\n"))
     gone = [Saved(attempt, NodeId(8), 1, os.urandom(32)) for attempt in (4, 3)]
+    get, roots = rig.store.get_block, {one.root for one in gone}
+
+    def search(cid: Any, timeout: float = 0) -> bytes:
+        """Look for what is nowhere for as long as may be."""
+        time.sleep(timeout if cid.digest in roots else 0)
+        return get(cid, timeout)
+
+    monkeypatch.setattr(rig.store, "get_block", search)
     rig.executor.gather(Task(LeaseKey(KEY.job, 0, 5), count(rig, 3, "1000"), 12, 0.0, states=(*gone, good)))
     wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
     assert [one.resumes for one in rig.executor.ahead()] == [1]
