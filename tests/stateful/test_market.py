@@ -1045,7 +1045,7 @@ class MarketMachine(RuleBasedStateMachine):
         due = formulas.expirable_from(job.terms, POLICY) - self.w.evm.now
         if due > 0 and not blocked and data.randint(0, 3):
             return
-        if due < 4_000 or data.randint(0, 3) == 0:
+        if due < 4_000 or data.randint(0, 1 if blocked else 3) == 0:
             self.w.evm.warp(max(0, due))
         keeper = data.choice(self.keepers)
         self._try("expire", lambda: self.m.expire(keeper, job, at), lambda: self.w.expire(job.terms, at, sender=keeper))
