@@ -303,9 +303,15 @@ def _verdict_error(report: Submission) -> HearthError | None:
 @click.command(cls=Leaf)
 @click.option("--state", metavar="STATE", help="Only jobs in this state, such as running.")
 @click.option("--mine/--all", default=True, help="This account's jobs (the default), or everybody's.")
-def jobs(run: Run, state: str | None, mine: bool) -> None:
+@click.option(
+    "--last",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="Look at the market's newest N jobs alone: reads the blocks of their posts instead of the market's whole history.",
+)
+def jobs(run: Run, state: str | None, mine: bool, last: int | None) -> None:
     """List jobs, newest first."""
-    show_jobs(run, run.client.jobs.list(state=state, everyone=not mine))
+    show_jobs(run, run.client.jobs.list(state=state, everyone=not mine, last=last))
 
 
 def show_jobs(run: Run, report: JobList) -> None:

@@ -64,14 +64,24 @@ class Jobs:
 
     # ---- reading ----
 
-    def list(self, *, state: str | None = None, everyone: bool = False) -> JobList:
-        """Return the jobs of this account, or of everyone, newest first, optionally in one state."""
+    def list(self, *, state: str | None = None, everyone: bool = False, last: int | None = None) -> JobList:
+        """Return the jobs of this account, or of everyone, newest first, optionally in one state.
+
+        `last` looks at so many of everyone's newest jobs alone, and reads the blocks of their posts instead of all logs.
+        Raises UsageError for a state that there is not, ChainError.
+        """
         if state is not None and state not in STATES:
             raise UsageError(f'"{state}" is no state', hint=f"states: {', '.join(STATES)}; hearth jobs --help")
         market = self.session.market
         submitter = None if everyone else self.session.key().address
         head = market.port.head()
-        posted = market.posted(from_block=self.session.network.deploy_block, to_block=head.number, submitter=submitter)
+        if last is None:
+            first = self.session.network.deploy_block
+            posted = market.posted(from_block=first, to_block=head.number, submitter=submitter)
+        else:
+            found = market.newest(last, head)
+            mine = submitter and submitter.lower()
+            posted = [one for one in reversed(found) if mine is None or one.terms.submitter == mine]
         rows = [job_row(view) for view in reversed(self.reads.views(posted, head))]
         if state is not None:
             rows = [row for row in rows if row["state"] == state]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hearth.base.errors import ChainError, NotFoundError
-from hearth.chain.port import BlockRef, Call, ChainPort, Log, Topics
+from hearth.chain.port import Block, BlockRef, Call, ChainPort, Log, Topics
 from hearth.market.abi import codec, no_answer
 from hearth.market.calls import Calls, Upkeep, UpkeepOp, candidate, packed_terms, token_call
 from hearth.market.events import Event, JobPosted, decode, decode_of, topic_of
@@ -263,6 +263,38 @@ class Market:
                 else:
                     found[event.job_id] = self.posted_of(event)
         return list(found.values())
+
+    def newest(self, count: int, head: Block) -> list[Posted]:
+        """Return the last `count` jobs up to a block, newest first, asking for the logs of the blocks of their posts alone.
+
+        JobRegistry knows how many jobs there are and the block of the last one, and each JobPosted names the block of
+        the one before. Raises ChainError RPC_LIES where the logs do not lead from each job to the one before it.
+        """
+        (word,) = self._view("JobRegistry", "posted", block=head.hash)
+        end = words.unpack_posted(word)
+        number, at, found = end.count, end.block, list[Posted]()
+        while number and len(found) < count:
+            here = [event for event in self._posts_in(at) if event.number <= number]
+            for event in sorted(here, key=lambda event: event.number, reverse=True):
+                if event.number != number:
+                    break
+                found.append(self.posted_of(event))
+                number, before = number - 1, event.previous
+            else:
+                if here and (not number or before < at):
+                    at = before
+                    continue
+            raise ChainError(
+                f"the RPC serves no log of the market's job {number} in block {at}",
+                code="RPC_LIES",
+                hint="hearth doctor",
+            )
+        return found[:count]
+
+    def _posts_in(self, block: int) -> list[JobPosted]:
+        """Return the posts of a block, those that are of no contract's writing aside."""
+        logs = self.port.logs([self.network.jobs], (topic_of(JobPosted),), from_block=block, to_block=block)
+        return [event for event in self.events_in(logs) if isinstance(event, JobPosted)]
 
     def posted_in(self, log: Log) -> Posted | None:
         """Return the job that a log posts; None for any other log. Raises ChainError where its id is not its own."""

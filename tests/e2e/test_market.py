@@ -266,7 +266,7 @@ def test_reads__every_look__succeeds_without_a_password(place: Town, done: dict[
     job = done["digits"]["job"]
     config = str(place.home / "worker.toml")
     looks = [
-        ["jobs"], ["jobs", "--all", "--state", "settled"], ["offers", "--max-price", "2/h"],
+        ["jobs"], ["jobs", "--all", "--state", "settled"], ["jobs", "--last", "100"], ["offers", "--max-price", "2/h"],
         ["net", "status"], ["net", "workers"], ["net", "jobs"], ["net", "params"],
         ["job", "show", job], ["job", "logs", job],
         ["wallet", "list"], ["wallet", "show", "dev"], ["keeper", "list"],
@@ -286,6 +286,16 @@ def test_reads__every_look__succeeds_without_a_password(place: Town, done: dict[
     finally:
         for path in hidden:
             path.rename(path.with_suffix(".password"))
+
+
+@pytest.mark.parametrize("last", [1, 2, 10_000])
+def test_jobs__newest_ones__are_those_that_all_logs_tell(place: Town, done: dict[str, Any], last: int) -> None:
+    everything = place.hearth("jobs", "--all", "--json").json["jobs"]
+    assert len(everything) > 2
+    newest = place.hearth("jobs", "--all", "--last", str(last), "--json").json["jobs"]
+    assert newest == everything[:last]
+    mine = place.hearth("jobs", "--last", str(last), "--json").json["jobs"]
+    assert mine == [row for row in newest if row["submitter"] == place.session.key().address.lower()]
 
 
 def test_worker_earnings__after_the_jobs__counts_paid_and_failed(place: Town, done: dict[str, Any]) -> None:

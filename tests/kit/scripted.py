@@ -53,12 +53,23 @@ class ScriptedMarket:
         """Let a function of a contract answer with these values."""
         self.on(contract, name, lambda call, block: encode(types, values))
 
-    def posted(self, terms: Terms, job: JobId | None = None, parents: Sequence[bytes] = ()) -> Event:
-        """Return the log of a post with its list of parents, under another id than the terms' where `job` says so."""
+    def posted(
+        self,
+        terms: Terms,
+        job: JobId | None = None,
+        parents: Sequence[bytes] = (),
+        *,
+        number: int = 1,
+        previous: int = 0,
+    ) -> Event:
+        """Return the log of a post with its list of parents, under another id than the terms' where `job` says so.
+
+        It is the market's `number`th, after one in the block `previous`.
+        """
         submitter = bytes(12) + bytes.fromhex(terms.submitter[2:])
         topics = (topic_of(JobPosted), job or self.market.job_id(terms), submitter)
         data = encode(
             [formulas.TERMS_TYPE, "bytes32[]", "uint256", "uint256"],
-            [words.pack_terms(terms), list(parents), 1, 0],
+            [words.pack_terms(terms), list(parents), number, previous],
         )
         return Event(self.network.jobs, topics, data)
