@@ -307,7 +307,7 @@ def _verdict_error(report: Submission) -> HearthError | None:
     "--last",
     type=click.IntRange(1, 10_000),
     metavar="N",
-    help="Look at the market's newest N jobs alone: reads the blocks of their posts instead of the market's whole history.",
+    help="Look at the market's newest N jobs alone, without reading its whole history.",
 )
 def jobs(run: Run, state: str | None, mine: bool, last: int | None) -> None:
     """List jobs, newest first."""

@@ -67,7 +67,7 @@ class Jobs:
     def list(self, *, state: str | None = None, everyone: bool = False, last: int | None = None) -> JobList:
         """Return the jobs of this account, or of everyone, newest first, optionally in one state.
 
-        `last` looks at so many of everyone's newest jobs alone, and reads the blocks of their posts instead of all logs.
+        `last` looks at so many of everyone's newest jobs alone, and reads the blocks of their posts, not all logs.
         Raises UsageError for a state that there is not, ChainError.
         """
         if state is not None and state not in STATES:

@@ -265,7 +265,7 @@ class Market:
         return list(found.values())
 
     def newest(self, count: int, head: Block) -> list[Posted]:
-        """Return the last `count` jobs up to a block, newest first, asking for the logs of the blocks of their posts alone.
+        """Return the last `count` jobs up to a block, newest first, by the logs of the blocks of their posts alone.
 
         JobRegistry knows how many jobs there are and the block of the last one, and each JobPosted names the block of
         the one before. Raises ChainError RPC_LIES where the logs do not lead from each job to the one before it.
