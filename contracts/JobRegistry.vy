@@ -16,8 +16,9 @@
         A job may wait for other jobs' ends, its parents: anyone opens it then, or ends it with a refund, for a fee.
         A job may name a judge: a contract that alone may hold its submitted units and end them. It can move nothing
         but those units' money and those leases' bonds; who posts the job and who takes it consent to it.
-@custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first. It has no owner and no
-        setter; what `post` takes is said by Rules, a view. Nothing is called on a judge but by Rules, a view too.
+@custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first but for a lease's start,
+        which NodeRegistry lets or does not let begin. It has no owner and no setter; what `post` takes is said by
+        Rules, a view. A judge is asked by static calls alone: at post by Rules, of replicas here, and can say no.
         `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
         call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
         has its state and no funding yet: what it splits then comes out of the same submitter's other jobs, or is
