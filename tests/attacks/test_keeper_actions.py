@@ -149,4 +149,4 @@ def test_upkeep__stale_and_due_candidates_together__does_what_is_due_once(op: in
 
 def test_keeper_action__table__covers_every_stage() -> None:
     assert set(DUE) <= set(STAGES)
-    assert len(STAGES) * len(ACTIONS) == 46 * 16
+    assert len(STAGES) * len(ACTIONS) == 47 * 16

@@ -114,7 +114,7 @@ WEIGHTS = {
 }
 # What must have succeeded as often as each move is seen.
 SEEN = ("checkpoint", "top_up", "ack to resume", "claim to resume")
-HISTORIES = 300
+HISTORIES = 360
 STEPS = 120
 POLICY = replace(w.POLICY, fresh_delay=60, min_challenge_window=60)
 FULL = os.environ.get("HEARTH_HYPOTHESIS") == "fuzz"
