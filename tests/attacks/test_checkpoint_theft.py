@@ -75,12 +75,9 @@ def test_theft__state_named_again_by_a_node_that_did_nothing__earns_it_no_more_t
     assert left == fair
 
 
-@pytest.mark.xfail(
-    strict=True, reason="workers try the newest kept state alone: tests/worker/attempt/test_checkpoint_attacks.py"
-)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sabotage__state_that_is_nowhere__costs_its_node_what_it_destroys(kind: str) -> None:
-    """As workers decide: the newest kept state is asked for, is nowhere, and the unit begins anew (resume_from 0)."""
+    """As workers decide: the newest kept state is asked for, is nowhere, and the one before it is taken up."""
     world = market(kind)
     (honest, first), (thief, second), (last, third) = (other(world, name) for name in ("honest", "thief", "last"))
     terms = world.post(max_seconds=MAX_SECONDS, deadline=world.evm.now + w.DAY, **RESUMABLE)
@@ -96,10 +93,8 @@ def test_sabotage__state_that_is_nowhere__costs_its_node_what_it_destroys(kind: 
     world.checkpoint(terms, sender=second, root=b"\xff" * 32)
     world.give_up(terms, sender=second)
     cost = stake - world.staked(thief)
-    world.claim(terms, last, sender=third)
-    for _ in range(2):
-        world.evm.warp(500)
-        world.nodes.send.beat(last, sender=third)
+    world.claim(terms, last, sender=third, resume_from=1)
+    world.evm.warp(200)
     world.submit(terms, sender=third)
     pay = world.accept(terms).event("Settled")["pay"]
     rate = world.node(honest).offer.ask
