@@ -263,8 +263,8 @@ class Hands:
     ("step", "did"),
     [
         (ReadSpec(ID), ("read", ID)),
-        (Gather(KEY, 1_000), ("gather", KEY, 100, ())),
-        (Gather(KEY, 800, (SAVED,)), ("gather", KEY, 0, (SAVED,))),
+        (Gather(KEY, 1_000), ("gather", KEY, 100, (), 0)),
+        (Gather(KEY, 800, (SAVED,), 70), ("gather", KEY, 0, (SAVED,), 70)),
         (StartRun(KEY, 1_000, 2, 950), ("start", KEY, 100, 2, 50, 0, None)),
         (StartRun(KEY, 1_000, 2, 950, 60, SAVED), ("start", KEY, 100, 2, 50, 60, SAVED)),
         (Abort(KEY, "lost"), ("stop", KEY, "lost")),
