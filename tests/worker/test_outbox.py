@@ -40,7 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def action(kind: Kind, key: str) -> Any:
     """Return an action that begins nothing and may cost half of the cap."""
-    facts = {"begins": None, "ceiling": lambda cap: cap // 2, "call": lambda by: None}
+    facts = {"begins": None, "spare_gas": 0, "ceiling": lambda cap: cap // 2, "call": lambda by: None}
     return SimpleNamespace(key=lambda: key, kind=kind, **facts)
 
 
