@@ -70,7 +70,7 @@ def test_send__key_without_coin_that_gets_some__is_told_from_the_first_send_to_t
 def test_send__effect_that_fails_again_and_again__is_left_alone_for_1_to_30_s(clock: list[float]) -> None:
     sent: list[str] = []
 
-    def refuse(call: Any, *, key: str, ceiling: int) -> Any:
+    def refuse(call: Any, *, key: str, ceiling: int, spare_gas: int) -> Any:
         sent.append(key)
         raise RefusedError("jobs: not open")
 
