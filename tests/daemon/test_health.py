@@ -92,7 +92,10 @@ def test_server__hundreds_of_idle_clients__keep_no_probe_out_and_cost_few_thread
     crowd = [silent(server) for _ in range(3 * MAX_CONNECTIONS)]
     try:
         assert get(server, "/readyz")[0] == 200
-        assert threading.active_count() - before <= MAX_CONNECTIONS + 2
+        end = time.monotonic() + 10
+        while threading.active_count() - before > MAX_CONNECTIONS + 2:
+            assert time.monotonic() < end, "who was sent away keeps a thread"
+            time.sleep(0.01)
         assert crowd[0].recv(1) == b"", "who waited longest has made room"
     finally:
         for wire in crowd:
