@@ -29,11 +29,13 @@ from hearth.protocol.gas import (
     PROPOSE_NEXT_GAS,
     RECLAIM_GAS,
     SETTLE_ITEM_GAS,
+    paid_checkpoints_gas,
+    settling_batches,
     settling_gas,
     unlocking_gas,
 )
 from hearth.protocol.parents import Ended, Progress
-from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, Outcome, State, Terms, TermsFlag, Unit
+from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Terms, TermsFlag, Unit
 from keeper.actions import (
     ALL,
     Action,
@@ -55,12 +57,7 @@ from keeper.match import Bucket, Winner, best_bucket, draw
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 from keeper.trust import JOB_PATIENCE, NODE_PATIENCE, Record
 
-MAX_SETTLE: Final = 64
-MAX_SETTLE_GAS: Final = settling_gas(MAX_SETTLE)
-"""The most that one batch of settlements may use: those that pay for checkpoints use more, and fill it sooner."""
 MAX_LIVENESS: Final = 128
-PAID_CHECKPOINT_GAS: Final = 36_500
-"""What settling a unit uses besides for each checkpoint that its result was made of, at most."""
 
 
 def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
@@ -83,14 +80,6 @@ def _why_unsettled(terms: Terms, unit: Unit) -> str:
     return "the result of a node on probation"
 
 
-def _more_gas(unit: Unit) -> int:
-    """Return what settling a unit may use besides, for the checkpoints that its result was made of.
-
-    Which they are, only storage says: at most the one that it resumed from and every one before.
-    """
-    return PAID_CHECKPOINT_GAS * unit.resume if unit.outcome is Outcome.OK else 0
-
-
 @dataclass(frozen=True, slots=True)
 class _Due:
     """A submitted unit that can be settled, with what it pays, and the gas that it uses beside any other's."""
@@ -99,22 +88,6 @@ class _Due:
     job: JobId
     index: int
     more_gas: int
-
-
-def _batch_gas(part: list[_Due]) -> int:
-    return settling_gas(len(part)) + sum(item.more_gas for item in part)
-
-
-def _batches(due: list[_Due]) -> Iterator[list[_Due]]:
-    """Yield units to be settled together, in their order."""
-    part: list[_Due] = []
-    for item in due:
-        if part and _batch_gas([*part, item]) > MAX_SETTLE_GAS:
-            yield part
-            part = []
-        part.append(item)
-    if part:
-        yield part
 
 
 class _Decision:
@@ -176,7 +149,7 @@ class _Decision:
             return waits
         if not job.terms.flags & TermsFlag.PROVEN:
             reward = formulas.settle_reward(job.terms, self.now - since)
-            self.due.append(_Due(reward, job.id, row.index, _more_gas(row.unit)))
+            self.due.append(_Due(reward, job.id, row.index, paid_checkpoints_gas(row.unit)))
             return None
         # Without its proof it ends as a lease that is reclaimed does.
         slash = formulas.slash_of(job.terms, job.policy)
@@ -468,9 +441,9 @@ class _Decision:
                 due.append(item)
             else:
                 yield self.unworthy(unit_id(item.job, item.index), item.reward, need)
-        for part in _batches(due):
+        for part in settling_batches(due, lambda item: item.more_gas):
             reward = sum(item.reward for item in part)
-            need = _batch_gas(part)
+            need = settling_gas(len(part)) + sum(item.more_gas for item in part)
             if self.config.is_worth(reward, need, price):
                 yield Settle(tuple((item.job, item.index) for item in part), reward=reward, gas=need)
             else:

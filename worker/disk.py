@@ -54,6 +54,10 @@ class Disk:
         """Say whether `size` bytes can be written without passing the floor."""
         return self.free - size >= self.floor and not self._lacks_entries(FLOOR_SHARE)
 
+    def spares(self, size: int) -> bool:
+        """Say whether `size` bytes can be written without touching the reserve: of what nobody is owed."""
+        return self.free - size >= self.reserve and not self._lacks_entries(1)
+
     def in_words(self) -> str:
         """Return how much is free, and of which reserve."""
         if self._lacks_entries(1):

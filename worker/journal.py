@@ -24,14 +24,14 @@ from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
 
 SCHEMA: Final = Schema(
-    version=2,
+    version=3,
     tables="""
 CREATE TABLE attempts (
     job BLOB NOT NULL, idx INTEGER NOT NULL, attempts INTEGER NOT NULL,
     stage TEXT NOT NULL, moment TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
     outcome INTEGER NOT NULL DEFAULT 0, result BLOB, report BLOB, used INTEGER NOT NULL DEFAULT 0,
     detail TEXT NOT NULL DEFAULT '', changed REAL NOT NULL,
-    checkpoint BLOB, offered INTEGER NOT NULL DEFAULT 0,
+    checkpoint BLOB, offered INTEGER NOT NULL DEFAULT 0, offers INTEGER NOT NULL DEFAULT 0, named BLOB,
     PRIMARY KEY (job, idx, attempts)
 ) WITHOUT ROWID;
 CREATE TABLE moments (
@@ -43,6 +43,7 @@ CREATE INDEX moments_by_attempt ON moments (job, idx, attempts);
     steps=(
         "ALTER TABLE attempts ADD COLUMN checkpoint BLOB;"
         "ALTER TABLE attempts ADD COLUMN offered INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE attempts ADD COLUMN offers INTEGER NOT NULL DEFAULT 0;ALTER TABLE attempts ADD COLUMN named BLOB",
     ),
 )
 
@@ -95,6 +96,10 @@ class AttemptRow:
     """The root of the newest checkpoint, None where there is none."""
     offered: bool = False
     """Whether the chain has neither taken nor refused it yet."""
+    offers: int = 0
+    """How many checkpoints were offered, refused ones too."""
+    named: bytes | None = None
+    """The root of the newest one that the chain has taken, None where it has none."""
 
     @property
     def execution(self) -> Execution | None:
@@ -105,7 +110,7 @@ class AttemptRow:
         begun = self.moment in (Moment.STARTED, Moment.RESULT, Moment.PINNED)
         offered = self.checkpoint if self.offered else None
         said = (self.outcome, self.result, self.report, self.used, max(1, self.tries), begun)
-        return Execution(self.key, stage, *said, offered=offered)
+        return Execution(self.key, stage, *said, offered=offered, offers=self.offers)
 
 
 class AttemptJournal(JournalFile):
@@ -187,14 +192,17 @@ class AttemptJournal(JournalFile):
     def offer(self, key: LeaseKey, root: bytes) -> None:
         """Record that a checkpoint of a running attempt lies in the store whole, and can be sent."""
         self._change(
-            "UPDATE attempts SET checkpoint = ?, offered = 1 WHERE job = ? AND idx = ? AND attempts = ? AND stage = ?",
+            "UPDATE attempts SET checkpoint = ?, offered = 1, offers = offers + 1"
+            " WHERE job = ? AND idx = ? AND attempts = ? AND stage = ?",
             (root, *_where(key), Phase.WORKING),
         )
 
-    def take_back(self, key: LeaseKey) -> None:
+    def take_back(self, key: LeaseKey, *, taken: bool) -> None:
         """Record that the chain has taken or refused what was offered last."""
+        named = ", named = checkpoint" if taken else ""
         self._change(
-            "UPDATE attempts SET offered = 0 WHERE job = ? AND idx = ? AND attempts = ? AND offered", _where(key)
+            f"UPDATE attempts SET offered = 0{named} WHERE job = ? AND idx = ? AND attempts = ? AND offered",
+            _where(key),
         )
 
     def end(self, key: LeaseKey, why: str) -> None:
@@ -248,7 +256,7 @@ class AttemptJournal(JournalFile):
     def _rows(self, clause: str, values: tuple[object, ...]) -> list[AttemptRow]:
         rows = self._read(
             "SELECT job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed,"
-            " checkpoint, offered"
+            " checkpoint, offered, offers, named"
             f" FROM attempts {clause}",
             values,
         )
@@ -266,11 +274,15 @@ class AttemptJournal(JournalFile):
                 changed,
                 checkpoint,
                 bool(offered),
+                offers,
+                named,
             )
             for (
                 *(job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed),
                 checkpoint,
                 offered,
+                offers,
+                named,
             ) in rows
         ]
 

@@ -103,7 +103,7 @@ class Outbox:
             self._back_off(key)
         except RefusedError as error:
             reason = reason_of(error) or "no reason"
-            self._over(action)
+            self._over(action, taken=False)
             self._metrics.refused.labels(action.kind.value, reason).inc()
             # Keepers settle too: who comes second has lost nothing.
             say = log.debug if action.kind is Kind.SETTLE and NOT_SUBMITTED in reason else log.info
@@ -120,7 +120,7 @@ class Outbox:
             self._metrics.funds_short.set(0)
             # Done already: mined in a block that is newer than the one that this cycle reads.
             if pending.intent.state.done:
-                self._over(action)
+                self._over(action, taken=True)
             else:
                 if ceiling is None:  # what may wait for cheaper gas says nothing of what may not
                     self.lead.sent(key, due)
@@ -151,7 +151,7 @@ class Outbox:
             self._pay((after.gas_used or 0) * (after.gas_price or 0), coin_price)
             self.lead.ended(intent.key, mined=after.state.done)
             if kind == Kind.CHECKPOINT and read is not None:
-                self._take_back(*read[1][0])
+                self._take_back(*read[1][0], taken=after.state.done)
             if after.state.done:
                 fp("m9.mined", intent.call.label)
                 say = log.info if self._is_told(kind) else log.debug
@@ -183,15 +183,15 @@ class Outbox:
         """Name what is signed and not mined."""
         return [_short(one.key) for one in self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)]
 
-    def _over(self, action: ChainAction) -> None:
+    def _over(self, action: ChainAction, *, taken: bool) -> None:
         """Note that a checkpoint is not to be sent any more: the chain has it, or refused it, and a next one comes."""
         if isinstance(action, Checkpoint):
-            self._journal.take_back(action.attempt)
+            self._journal.take_back(action.attempt, taken=taken)
 
-    def _take_back(self, job: JobId, index: int) -> None:
+    def _take_back(self, job: JobId, index: int, *, taken: bool) -> None:
         for execution in self._journal.executions():
             if (execution.key.job, execution.key.index) == (job, index):
-                self._journal.take_back(execution.key)
+                self._journal.take_back(execution.key, taken=taken)
 
     def forget(self) -> None:
         """Drop what failed and may be tried again."""

@@ -29,6 +29,8 @@ PAGES_LED: Final = 24
 """The most of them for leases that this node was proposed for, so that such proposals never keep all others unread."""
 MAX_ATTEMPTS: Final = 8
 """The most attempts of a unit."""
+KEEP: Final = 64
+"""Blocks for which what has ended is kept, in case a reorganisation brings it back; a deeper one starts anew."""
 GLANCE: Final = PAGE
 """Jobs that the node's offer can never serve whose words are read per block, to see whether they are over. More are
 not posted in one: a post takes more than 80,000 gas."""
@@ -46,7 +48,8 @@ class Row:
     `since` are first sights of own attempts, `unread` tries to read its spec that came to nothing, `given_back` units
     that this machine could not run, `in_vain` how often since an ack something was fetched for its matches in vain, and
     `gather_at` until when nothing more is, `paid` the block of an own attempt's end and what it brought. `saved` are
-    the last checkpoints of units that have not ended, by index and attempt, and their blocks.
+    checkpoints by index and attempt, the oldest first, each with its block: the newest, and what a reorganisation may
+    bring back. `over` are the blocks of units' ends.
     """
 
     id: JobId
@@ -58,7 +61,8 @@ class Row:
     seen: set[int] = field(default_factory=set)
     lost: dict[int, int] = field(default_factory=dict)
     led: dict[int, int] = field(default_factory=dict)
-    saved: dict[tuple[int, int], tuple[int, Saved]] = field(default_factory=dict)
+    saved: dict[tuple[int, int], list[tuple[int, Saved]]] = field(default_factory=dict)
+    over: dict[int, int] = field(default_factory=dict)
     paid: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     since: dict[tuple[int, int], int] = field(default_factory=dict)
     listed: int = 0
@@ -87,11 +91,26 @@ class Row:
             self.own.remove(index)
             self.lost[index] = block
 
+    def save(self, index: int, saved: Saved, block: int) -> None:
+        """Note the checkpoint of an attempt, and forget those before it which no reorganisation brings back."""
+        lines = [line for line in self.saved.get((index, saved.attempt), []) if line[0] < block]
+        final = max((at for at, _ in lines if at <= block - KEEP), default=0)
+        self.saved[index, saved.attempt] = [*(line for line in lines if line[0] >= final), (block, saved)]
+
+    def forget(self, number: int) -> None:
+        """Drop what block `number` makes final: leases that were lost, and what units that have ended had saved."""
+        self.lost = {index: block for index, block in self.lost.items() if number <= block + KEEP}
+        final = {index for index, block in self.over.items() if number > block + KEEP}
+        self.saved = {attempt: lines for attempt, lines in self.saved.items() if attempt[0] not in final}
+        self.over = {index: block for index, block in self.over.items() if index not in final}
+
     def step_back(self, fork: int) -> None:
         """Take back what was learnt from the block `fork` on, and read again what ended there."""
         self.since = {attempt: block for attempt, block in self.since.items() if block < fork}
         self.paid = {attempt: line for attempt, line in self.paid.items() if line[0] < fork}
-        self.saved = {attempt: line for attempt, line in self.saved.items() if line[0] < fork}
+        left = {attempt: [line for line in lines if line[0] < fork] for attempt, lines in self.saved.items()}
+        self.saved = {attempt: lines for attempt, lines in left.items() if lines}
+        self.over = {index: block for index, block in self.over.items() if block < fork}
         self.own |= {index for index, block in self.lost.items() if block >= fork}
         self.leases |= self.seen
         if self.ended is not None and self.ended >= fork:
@@ -277,7 +296,7 @@ class RowReader:
             row.hold(index)
             since = row.since.setdefault((index, view.unit.attempts), head.number)
         attempts = range(min(view.unit.attempts, MAX_ATTEMPTS), 0, -1) if row.saved else ()
-        saved = tuple(row.saved[index, attempt][1] for attempt in attempts if (index, attempt) in row.saved)
+        saved = tuple(row.saved[index, attempt][-1][1] for attempt in attempts if (index, attempt) in row.saved)
         return Lease(index, view.unit, view.best, since, saved)
 
 

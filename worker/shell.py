@@ -42,6 +42,7 @@ from hearth.protocol.types import (
     Billing,
     Gate,
     JobId,
+    Kept,
     Node,
     NodeId,
     State,
@@ -71,6 +72,8 @@ from worker.decide import (
     decide,
     due_beat,
 )
+from worker.decide.open import may_begin_with
+from worker.decide.policy import followed_seconds
 from worker.decide.room import own_leases
 from worker.disk import Disk
 from worker.holds import Holds
@@ -219,6 +222,8 @@ class Worker:
         tally = executor.tally
         metrics.counted("checkpoints", "Checkpoints that were stored", lambda: tally.stored)
         metrics.counted("checkpoints_failed", "Checkpoints that could not be copied or stored", lambda: tally.failed)
+        unusable = "States of lost attempts that could not be fetched or used"
+        metrics.counted("states_unusable", unusable, lambda: tally.unusable)
         metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
         metrics.counted("reorgs", "Reorganisations met", lambda: watcher.reorgs)
         metrics.suspects(lambda: watcher.suspicions)
@@ -499,29 +504,28 @@ class Worker:
                 self._outbox.send(step)
 
     def _tell_bought(self) -> None:
-        """Let what runs go on for as long as was bought for it by this block."""
+        """Let what runs go on for as long as was bought for it by this block, up to what this worker takes."""
         assert self._chain is not None
         for key, (job, lease) in own_leases(self._chain).items():
             if lease.unit.state is State.RUNNING and job.terms.billing is Billing.METERED:
-                self._executor.top_up(key, lease.unit.seconds)
+                self._executor.top_up(key, followed_seconds(job.terms, lease.unit, self.told.config))
 
     def read_spec(self, job: JobId) -> None:
         """Begin to read a job's spec."""
         self._specs.begin(job)
 
-    def gather(self, attempt: LeaseKey, seconds: int, saved: Sequence[Saved]) -> None:
-        """Fetch within `seconds` what an attempt needs whose lease this node may take, and the first of the states in
-        `saved` that the chain has kept."""
+    def gather(self, attempt: LeaseKey, seconds: int, saved: Sequence[Saved], most: int) -> None:
+        """Fetch within `seconds` what an attempt needs whose lease this node may take, and the first state in `saved`
+        that can be had, of those which the chain has kept and which hold no more than `most` seconds."""
         log.info("gathering before it is taken", attempt=str(attempt), seconds=seconds)
-        state = next((one for one in saved if self._is_kept(attempt, one)), None)
-        self._executor.gather(Task(attempt, self._watcher.rows[attempt.job].terms, float(seconds), 0.0, state=state))
-
-    def _is_kept(self, attempt: LeaseKey, saved: Saved) -> bool:
-        """Say whether the chain has kept a checkpoint, and as its log says."""
         assert self._head is not None
-        leases = self._watcher.rows[attempt.job].terms.leases
-        kept = self._market.kept(attempt.job, attempt.index, leases, saved.attempt, self._head.hash)
-        return (kept.node, kept.seconds) == (saved.node, saved.seconds)
+        terms, block = self._watcher.rows[attempt.job].terms, self._head.hash
+
+        def kept(one: Saved) -> Kept:
+            return self._market.kept(attempt.job, attempt.index, terms.leases, one.attempt, block)
+
+        states = tuple(one for one in saved if may_begin_with(one, kept(one), most))
+        self._executor.gather(Task(attempt, terms, float(seconds), 0.0, states=states))
 
     def start_attempt(
         self, attempt: LeaseKey, seconds: int, tries: int, begun: int, topped: int, state: Saved | None
@@ -536,7 +540,8 @@ class Worker:
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
-        task = Task(attempt, row.terms, float(seconds), margin, tries, float(begun), topped, state)
+        states = () if state is None else (state,)
+        task = Task(attempt, row.terms, float(seconds), margin, tries, float(begun), topped, states)
         self._executor.start(task)
 
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:

@@ -56,12 +56,10 @@ from hearth.protocol.types import (
     Verdict,
 )
 from worker.decide import Job, LeaseKey, Saved, Target
-from worker.rows import Row, RowReader, able, never_fits
+from worker.rows import KEEP, Row, RowReader, able, never_fits
 
 log = structlog.get_logger("worker.watch")
 
-KEEP: Final = 64
-"""Blocks for which an ended job is kept, in case a reorganisation brings it back."""
 NEW_OPERATOR: Final = "if you named a new operator, set account.keystore in worker.toml to its key"
 """What whoever holds a key that operates the node no more can do."""
 HEARD: Final = (
@@ -321,10 +319,9 @@ class Watcher:
             row.lose(index, event.log.block_number)
         if isinstance(event, Checkpointed):
             saved = Saved(unit.attempts, event.node, event.seconds, event.root)
-            row.saved[index, unit.attempts] = (event.log.block_number, saved)
+            row.save(index, saved, event.log.block_number)
         elif unit.state.terminal:
-            for attempt in range(1, unit.attempts + 1):
-                row.saved.pop((index, attempt), None)
+            row.over[index] = event.log.block_number
         row.led.pop(index, None)
         if isinstance(event, Proposed) and event.node == self._node:
             row.led[index] = unit.window_end + row.policy.ack_time
@@ -395,8 +392,8 @@ class Watcher:
         for job in [row.id for row in self.rows.values() if row.ended is not None and number > row.ended + KEEP]:
             del self.rows[job]
         for row in self.rows.values():
-            if row.lost:
-                row.lost = {index: block for index, block in row.lost.items() if number <= block + KEEP}
+            if row.lost or row.over:
+                row.forget(number)
 
     def refresh(self, jobs: Iterable[Job]) -> tuple[Job, ...]:
         """Return jobs with what this process has learnt since they were read: specs and pauses."""

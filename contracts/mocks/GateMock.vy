@@ -17,7 +17,7 @@ initializes: registry
 
 @deploy
 def __init__(escrow: IEscrow, dead_after: uint256, minimum_stake: uint256):
-    registry.__init__(escrow, self, dead_after, 0, 1, minimum_stake, 1, 0, 0)
+    registry.__init__(escrow, self, dead_after, 0, 1, minimum_stake, 1, 0, 0, msg.sender)
 
 
 @view

@@ -100,7 +100,6 @@ def may_run(job_id: bytes32, terms: IJobRegistry.Terms, index: uint256, node: ui
     return True
 
 
-
 @internal
 def _react():
     assert Mood.REFUSE not in self.mood, "receiver: refused"

@@ -215,9 +215,12 @@ def revert_reason(data: bytes) -> str:
 _HINTS: Final = {
     "jobs: paused": "hearth net status says until when",
     "nodes: paused": "the same command later: registrations are paused for a while",
+    "rules: not the governor": "hearth gov status",
+    "nodes: not the governor": "hearth gov status",
     "jobs": "hearth job show JOB",
     "nodes": "hearth worker status",
     "rules": "hearth net events",
+    "steward": "hearth gov status",
     "escrow": "hearth wallet balance",
 }
 """The command that shows what a refusal is about: by the whole reason, else by the part of the market that refused."""

@@ -7,6 +7,7 @@ import json
 import click
 
 from hearth.base.errors import ChainError, HearthError, StorageError, WaitTimeout
+from hearth.cli.gov import change_lines
 from hearth.cli.jobs import in_quarantine, show_jobs
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
@@ -77,11 +78,13 @@ def net_params(run: Run) -> None:
     def text() -> list[str]:
         parts = (("new jobs", report["policy"]), ("nodes", report["nodes"]), ("contracts", report["contracts"]))
         paused = [f"posts: paused until {moment(report['paused_until'])}"] if report["posts_paused"] else []
-        return paused + [
+        lines = [
             line
             for title, rows in parts
             for line in (title, *(f"  {name}: {report['text'].get(name, value)}" for name, value in rows.items()))
         ]
+        queued = ["changes that are queued", *change_lines(report["queued"])] if report["queued"] else []
+        return [*paused, *lines, *queued]
 
     run.out.emit(report, text)
 

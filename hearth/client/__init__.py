@@ -5,8 +5,9 @@
     client.net.status()
     client.web3().eth.get_balance("0x...")  # web3.py, by the same providers
 
-Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`. Methods return plain facts, ready for JSON, with
-their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and an exit status.
+Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`, `gov`. Methods return plain facts, ready for
+JSON, with their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and an
+exit status.
 What runs on a machine is beside it: `worker.manage.Provider(client, config)`, `keeper.manage.Keeping(client)`,
 `hearth.local.market.LocalMarket`.
 """
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hearth.client.doctor import Doctor
+from hearth.client.gov import Gov
 from hearth.client.jobs import Jobs
 from hearth.client.net import Net
 from hearth.client.session import Session, Tell, silent
@@ -55,6 +57,7 @@ class Client:
         self.wallet = Wallet(session)
         self.workers = Workers(self.jobs.reads)
         self.net = Net(self.jobs)
+        self.gov = Gov(session)
         self._doctor = Doctor(session, self.wallet)
 
     @property

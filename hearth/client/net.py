@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import UsageError
+from hearth.client.changes import change_rows, read_changes
 from hearth.client.reading import market_events
 from hearth.client.verify import Verifier
 from hearth.client.views import event_facts, strays_in
@@ -115,7 +116,7 @@ class Net:
         return self._jobs.list(state=state, everyone=True)
 
     def params(self) -> NetParams:
-        """Return the parameters that new jobs and nodes take."""
+        """Return the parameters that new jobs and nodes take, and the changes of them that wait."""
         head = self.session.market.port.head()
         policies = self.session.market.policies(head.hash)
         policy = {name: str(value) if value > 2**53 else value for name, value in asdict(policies.policy).items()}
@@ -123,6 +124,7 @@ class Net:
             name: str(value) if value > 2**53 else value
             for name, value in asdict(self.session.network.node_parameters).items()
         }
+        seen, _ = read_changes(self.session.market, head)
         amounts = asdict(policies.policy) | asdict(self.session.network.node_parameters)
         return {
             "schema": "hearth.params/1",
@@ -134,7 +136,9 @@ class Net:
             "paused_until": policies.paused_until,
             "nodes": nodes,
             "contracts": dict(self.session.network.contracts),
+            "queued": change_rows(self.session.market, head, (one for one in seen if one.open)),
             "text": {name: self.session.amount(amounts[name]) for name in AMOUNT_PARAMETERS},
+            **strays_in(self.session.market.strays),
         }
 
     def events(self, *, first: int | None = None, limit: int = 1_000) -> NetEvents:
@@ -154,7 +158,7 @@ class Net:
         }
 
     def verify(self) -> NetVerification:
-        """Replay all events and compare them with storage, Escrow's balance and every result.
+        """Replay all events and compare them with storage, Escrow's balance, the Steward and every result.
 
         Recomputes every lock and credit, every unit's word, what each job's lock must hold, and re-reads and re-hashes
         every result with its outputs. `solvent` says whether all of the books agree, `faults` what does not, `unread`

@@ -417,6 +417,13 @@ class EventFacts(TypedDict):
     refund: NotRequired[str]
     verdict: NotRequired[Literal["release", "confirm", "reject", "void"]]
     taken: NotRequired[str]
+    change: NotRequired[str]
+    op: NotRequired[int]
+    word: NotRequired[Plain]
+    salt: NotRequired[Plain]
+    due: NotRequired[int]
+    council: NotRequired[str]
+    guardian: NotRequired[str]
     attempt: NotRequired[int]
     resumed_from: NotRequired[int]
     seconds: NotRequired[int]
@@ -979,11 +986,96 @@ class NetWorkers(TypedDict):
     workers: list[NetWorker]
 
 
-class NetParams(TypedDict):
+class ChangedValue(TypedDict):
+    """A field of the policy that a change replaces; amounts are base units, spans seconds."""
+
+    name: str
+    before: Plain
+    after: Plain
+    before_text: str
+    after_text: str
+
+
+class ChangeRow(TypedDict):
+    """A change that the Steward holds: its id, what it does, and what became of it.
+
+    `kind` is as `hearth gov queue` takes it, `word` the policy, the stake or the address, in hex. It can be executed
+    from `due` on and before `until`: "waiting", "due" and "lapsed" are before, within and after that. `values` are the
+    fields of a policy that it replaces, or has replaced; none where that cannot be told. `block` queued it.
+    """
+
+    change: str
+    kind: str
+    word: str
+    salt: str
+    state: Literal["waiting", "due", "lapsed", "dropped", "executed"]
+    block: int
+    due: int
+    until: int
+    values: list[ChangedValue]
+    text: str
+
+
+class Governed(TypedDict):
+    """Who governs posts or registrations: `steward` says whether it is the market's own Steward.
+
+    `offered` is who was offered those rights, null for nobody; `paused_until` the end of the last pause, 0 for none.
+    """
+
+    governor: str
+    steward: bool
+    offered: str | None
+    paused_until: int
+
+
+class GovStatus(OfLogs):
+    """Who may change a market's defaults, and what waits: at `block`, whose second is `time`.
+
+    A change waits `delay` seconds. `guardian` and `offered_council` are null for nobody. `changes` are those that wait
+    and the newest that are over, oldest first; `earlier` counts what was queued before and was not looked at.
+    """
+
+    schema: Literal["hearth.gov/1"]
+    network: str
+    block: int
+    time: int
+    steward: str
+    council: str
+    offered_council: str | None
+    guardian: str | None
+    delay: int
+    posts: Governed
+    registrations: Governed
+    changes: list[ChangeRow]
+    earlier: int
+
+
+class GovAction(TypedDict):
+    """What a council, a guardian or anybody else sent to the Steward; with `prepared` nothing was sent.
+
+    `action` is "queue", "drop", "execute", "pause" or "accept"; `text` says it to people. `already_done` says that the
+    chain holds it already, so that nothing was sent now. `change` and, once it is known, `due` are of the change that
+    it is about; `what` says what was paused, accepted, or dropped besides a change.
+    """
+
+    schema: Literal["hearth.action/1"]
+    action: str
+    text: str
+    already_done: bool
+    dry_run: bool
+    transactions: list[Transaction]
+    prepared: NotRequired[PreparedTx]
+    change: NotRequired[str]
+    due: NotRequired[int]
+    what: NotRequired[list[str]]
+
+
+class NetParams(OfLogs):
     """The parameters of new jobs (`policy`, and its packed word in hex) and of nodes, as docs/SPEC.md lists them.
 
     `previous_until` is the last moment at which the previous policy is taken, `paused_until` the end of a pause of
-    posts; 0 for none. `contracts` are addresses by name, `text` the parameters that are amounts, for people.
+    posts; 0 for none. `contracts` are addresses by name, `text` the parameters that are amounts, for people. `queued`
+    are the changes that wait for their time, or are due.
     """
 
     schema: Literal["hearth.params/1"]
@@ -995,6 +1087,7 @@ class NetParams(TypedDict):
     paused_until: int
     nodes: dict[str, Plain]
     contracts: dict[str, str]
+    queued: list[ChangeRow]
     text: dict[str, str]
 
 

@@ -10,6 +10,7 @@ from hearth.client.cancelling import indices
 from hearth.client.paying import Payment, pay_once
 from hearth.client.views import JobView, job_hex, moment
 from hearth.protocol import formulas, words
+from hearth.protocol.gas import TOP_UP_GAS
 from hearth.protocol.types import Billing, State, Unit
 from hearth.protocol.units import amount_at_least, format_duration, parse_duration
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from hearth.client.session import DryRun
     from hearth.market.events import ToppedUp
 
-TOP_UP_GAS: Final = 110_000
 APPROVE_GAS: Final = 70_000
 SHOWN_UNITS: Final = 5
 

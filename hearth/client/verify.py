@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from hearth.base.errors import StorageError, WaitTimeout
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
+from hearth.client.verify_steward import governance_faults
 from hearth.client.views import job_hex, shown_key, strays_in
 from hearth.protocol.units import format_duration
 
@@ -119,6 +120,7 @@ class Verifier:
         history = self._read(head)
         books = history.books
         faults = [*self._compare_books(books, head), *history.faults]
+        faults += governance_faults(market, head, self._in_time)
         nodes = market.nodes(head.hash)
         self._here = frozenset(node.id for node in nodes if node.owner != ZERO_ADDRESS)
         for node in nodes:

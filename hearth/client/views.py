@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import (
     AskChanged,
     Cancelled,
+    ChangeDropped,
+    ChangeExecuted,
+    ChangeQueued,
     Checkpointed,
     CheckpointPaid,
     Closed,
     Closing,
+    CouncilChanged,
+    CouncilOffered,
     CreditLocked,
     Declined,
     Disputed,
@@ -27,6 +33,7 @@ from hearth.market.events import (
     GaveUp,
     GovernorChanged,
     GovernorOffered,
+    GuardianChanged,
     JobPosted,
     Locked,
     MinimumStakeChanged,
@@ -459,6 +466,14 @@ def _shown_shares(shares: Iterable[int], asset: Asset) -> str:
     return shown or "nothing to anybody"
 
 
+def _change(event: ChangeQueued | ChangeExecuted, asset: Asset) -> str:
+    return Change(ChangeOp(event.op), event.word, 0).in_words(asset)
+
+
+def _seat(address: str) -> str:
+    return address if int(address, 16) else "nobody"
+
+
 _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
     NodeRegistered: lambda e, a: (
         f"node {e.node} registered: {_offer(e.offer, a)}, stake {show_amount(e.stake, a)}, "
@@ -501,6 +516,12 @@ _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
     Paused: lambda e, a: f"paused until {moment(e.until)}",
     GovernorOffered: lambda e, a: f"{e.governor} is named as the next governor",
     GovernorChanged: lambda e, a: f"{e.governor} is the governor",
+    ChangeQueued: lambda e, a: f"change {job_hex(e.change)[:14]} waits until {moment(e.due)}: {_change(e, a)}",
+    ChangeDropped: lambda e, a: f"change {job_hex(e.change)[:14]} was dropped",
+    ChangeExecuted: lambda e, a: f"change {job_hex(e.change)[:14]} was executed: {_change(e, a)}",
+    CouncilOffered: lambda e, a: f"the council's seat is offered to {_seat(e.council)}",
+    CouncilChanged: lambda e, a: f"{e.council} is the council",
+    GuardianChanged: lambda e, a: f"{_seat(e.guardian)} is the guardian",
 }
 """What people read of an event that is no unit's. Amounts are rounded, times UTC, jobs and nodes named as elsewhere."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DEVNET_ACCOUNTS: Final = {
     name: index
     for index, name in enumerate(
-        ("dev", "worker", "keeper", "worker2", "worker3", "provider", "attester", "attester2"), start=1
+        ("council", "dev", "worker", "keeper", "worker2", "worker3", "provider", "attester", "attester2")
     )
 }
 """The keys that a devnet makes, by the index of anvil's public account."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from hearth.chain.port import Call
 from hearth.market.abi import codec
+from hearth.market.changes import Change
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
 from hearth.protocol import formulas, words
@@ -263,7 +264,37 @@ class Calls:
         """Approve what registering with, or adding, `amount` of stake takes."""
         return self.approve(self._network.nodes, amount)
 
-    # ---- governance ----
+    # ---- governance, by way of the Steward ----
+
+    def queue(self, change: Change) -> Call:
+        """Announce a change, as the council."""
+        return self._build("Steward", "queue", int(change.op), change.word, change.salt)
+
+    def drop(self, change: bytes) -> Call:
+        """Take a queued change back, as the council or the guardian; `change` is its id."""
+        return self._build("Steward", "drop", change)
+
+    def execute(self, change: Change) -> Call:
+        """Carry out a change that is due."""
+        return self._build("Steward", "execute", int(change.op), change.word, change.salt)
+
+    def steward_drop_previous_policy(self) -> Call:
+        """Stop accepting the previous parameters at once, as the council or the guardian."""
+        return self._build("Steward", "drop_previous_policy")
+
+    def steward_pause(self, *, posts: bool = False, registrations: bool = False) -> Call:
+        """Pause posts, registrations or both for 7 days, each at most once in 30, as the council or the guardian."""
+        return self._build("Steward", "pause", posts, registrations)
+
+    def accept_council(self) -> Call:
+        """Take the council's seat that the sender was offered."""
+        return self._build("Steward", "accept_council")
+
+    def steward_accept_governor(self, *, posts: bool = False, registrations: bool = False) -> Call:
+        """Let the Steward take the governor's rights that it was offered."""
+        return self._build("Steward", "accept_governor", posts, registrations)
+
+    # ---- governance, as a governor that is no Steward ----
 
     def set_policy(self, policy: Policy) -> Call:
         """Change the parameters of new jobs."""

@@ -56,7 +56,10 @@ class Step:
 
 @dataclass(frozen=True)
 class DeploymentPlan:
-    """A whole deployment. `council` and `guardian` (zero for none) sit in its Steward, which governs it. `expected` holds, by contract and getter, what must be read back."""
+    """A whole deployment. `council` and `guardian` (zero for none) sit in its Steward, which governs it.
+
+    `expected` holds, by contract and getter, what must be read back.
+    """
 
     profile: Profile
     asset: Asset
@@ -141,9 +144,19 @@ def make_plan(
         Step(name, artifact(name).bytecode + codec(name).encode_constructor(arguments), addresses[name], nonce + i)
         for i, name in enumerate(CONTRACTS)
     )
+    seats = (treasury.lower(), council.lower(), guardian.lower())
+    expected = _expected(profile, policy, token, addresses, *seats)
+    return DeploymentPlan(profile, asset, *seats, deployer.lower(), nonce, steps, expected)
+
+
+def _expected(
+    profile: Profile, policy: int, token: str, addresses: Mapping[str, str], treasury: str, council: str, guardian: str
+) -> dict[str, dict[str, Any]]:
+    """Return what each contract's getters must answer, by contract and getter. Addresses are in lower case."""
+    parameters = profile.node_parameters
     pair = {"ESCROW": addresses["Escrow"], "ASSET": token, "DEAD_AFTER": parameters.dead_after}
     governed = {"governor": addresses["Steward"], "offered_governor": ZERO_ADDRESS, "paused_until": 0}
-    expected: dict[str, dict[str, Any]] = {
+    return {
         "Escrow": {"ASSET": token, "tracked": 0},
         "NodeRegistry": {
             **pair,
@@ -162,7 +175,7 @@ def make_plan(
             **pair,
             "NODES": addresses["NodeRegistry"],
             "RULES": addresses["Rules"],
-            "TREASURY": treasury.lower(),
+            "TREASURY": treasury,
         },
         "Lens": {
             "JOBS": addresses["JobRegistry"],
@@ -174,13 +187,11 @@ def make_plan(
             "NODES": addresses["NodeRegistry"],
             "RULES": addresses["Rules"],
             "DELAY": profile.delay,
-            "council": council.lower(),
+            "council": council,
             "offered_council": ZERO_ADDRESS,
-            "guardian": guardian.lower(),
+            "guardian": guardian,
         },
     }
-    seats = (treasury.lower(), council.lower(), guardian.lower())
-    return DeploymentPlan(profile, asset, *seats, deployer.lower(), nonce, steps, expected)
 
 
 def carry_out(

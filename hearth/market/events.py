@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from hearth.base.errors import ChainError, HearthError
 from hearth.chain.port import Log
 from hearth.market.abi import codec, signature_of, type_of
+from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, JobId, NodeId, Outcome, Verdict
@@ -631,7 +632,12 @@ def decode_of(log: Log, contract: str) -> Event:
         words.unpack_terms(event.terms)
     elif isinstance(event, NodeRegistered | OfferChanged):
         words.unpack_offer(event.offer)
-    if any(getattr(event, name, 0) > MAX_TIME for name in ("at", "until")):
+    elif isinstance(event, ChangeQueued):
+        if Change(ChangeOp(event.op), event.word, event.salt).id != event.change:
+            raise ValueError("it queues a change under the id of another")
+    elif isinstance(event, ChangeExecuted):
+        Change(ChangeOp(event.op), event.word, 0)
+    if any(getattr(event, name, 0) > MAX_TIME for name in ("at", "until", "due")):
         raise ValueError("it names a time beyond reason")
     return event
 

@@ -91,6 +91,11 @@ class Network:
         """Return the address of Lens."""
         return self.contracts["Lens"]
 
+    @property
+    def steward(self) -> str:
+        """Return the address of Steward."""
+        return self.contracts["Steward"]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         parameters = self.node_parameters

@@ -101,6 +101,21 @@ class Policies:
 
 
 @dataclass(frozen=True, slots=True)
+class Seats:
+    """Who sits in a market's Steward: addresses, zero for nobody; a change waits `delay` seconds."""
+
+    council: str
+    offered_council: str
+    guardian: str
+    delay: int
+
+    @property
+    def seated(self) -> tuple[str, ...]:
+        """Return who may drop changes and pause."""
+        return tuple(seat for seat in (self.council, self.guardian) if seat != ZERO_ADDRESS)
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """The registry's counters: ids are 1 .. next_id - 1; burnt and total stake in base units."""
 
@@ -386,6 +401,22 @@ class Market:
         current, held, previous, until, paused_until = self._view("Rules", "policies", block=block)
         # After a pause the held one stays where it is, in force, until the next is set.
         return Policies(current or held, previous, until, paused_until)
+
+    def seats(self, block: BlockRef = "latest") -> Seats:
+        """Return who sits in the Steward, and how long a change waits there."""
+        council, offered, guardian, delay = (
+            self.immutable("Steward", name, block) for name in ("council", "offered_council", "guardian", "DELAY")
+        )
+        return Seats(council.lower(), offered.lower(), guardian.lower(), int(delay))
+
+    def change(self, change: bytes, block: BlockRef = "latest") -> int:
+        """Return what the Steward holds of a change: 0 for never queued, DROPPED, EXECUTED, or the second it is due."""
+        (state,) = self._view("Steward", "changes", change, block=block)
+        return int(state)
+
+    def governor(self, contract: str, block: BlockRef = "latest") -> str:
+        """Return who governs "Rules" or "NodeRegistry", zero for nobody."""
+        return str(self.immutable(contract, "governor", block)).lower()
 
     def policy(self, block: BlockRef = "latest") -> Policy:
         """Return the current parameters of new jobs."""

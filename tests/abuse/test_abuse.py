@@ -24,7 +24,9 @@ import pytest
 from hearth.chain.tx import Pending
 from hearth.local import devnet
 from hearth.market.abi import codec
+from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import Declined, Reclaimed, Submitted
+from hearth.protocol import words
 from hearth.protocol.types import Billing, JobId, Runtime, TermsFlag
 from hearth.spec import Blob, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedInput, ResolvedOutput
@@ -161,9 +163,8 @@ class Market:
         self.exchange = Exchange(home)
         self.jobs: dict[str, JobId] = {}
         self.sights: dict[str, Sight] = {}
-        governor, policy = self.exchange.sender(devnet.DEPLOYER), self.exchange.market.policies().policy
         # A devnet's leases end three seconds after their run, which a busy machine may need to kill and store.
-        governor.send(self.exchange.market.calls.set_policy(replace(policy, grace_floor=60)), key="policy")
+        self._set_policy(grace_floor=60)
         offer = {"runtimes": Runtime.WASM | Runtime.DOCKER, "cores": 1, "ram_gib": 1, "disk_gib": 1}
         self.scenario = self.exchange.scenario("abused", slots=SLOTS, stake=50, **offer)
         config = self.scenario.home / "worker.toml"
@@ -174,6 +175,17 @@ class Market:
         text = text.replace(f'modules = ["{self.scenario.module.cid}"]\n', "")
         registry = NUMPY.partition("/")[0]
         config.write_text(text + f'\n[docker]\nhost = "{HOST}"\nregistries = ["{registry}"]\n')
+
+    def _set_policy(self, **changes: int) -> None:
+        """Change the policy through the Steward, whose council is the deployer's account."""
+        market, council = self.exchange.market, self.exchange.sender(devnet.DEPLOYER)
+        word = words.pack_policy(replace(market.policy(), **changes))
+        change = Change(ChangeOp.SET_POLICY, word, 0)
+        council.send(market.calls.queue(change), key="queue")
+        due = market.change(change.id)
+        wait(lambda: market.port.head().timestamp >= due, "the change is due")
+        council.send(market.calls.execute(change), key="execute")
+        assert market.policies().word == word
 
     def post(self, row: Row) -> Pending:
         """Post one program as a job of its own."""

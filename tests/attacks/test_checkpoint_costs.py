@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from hearth.protocol import formulas
-from hearth.protocol.gas import CHECKPOINT_GAS, CLAIM_GAS, SETTLE_GAS, SUBMIT_GAS
+from hearth.protocol.gas import CHECKPOINT_GAS, CLAIM_GAS, PAID_CHECKPOINT_GAS, SETTLE_GAS, SUBMIT_GAS
 from hearth.protocol.types import JobId, Outcome, State, Unit
-from keeper.decide import PAID_CHECKPOINT_GAS
 from tests.worker.test_decide import CONFIG, ME, NODE, NOW, OPEN, POLICY, dear, job_of, only, reason, snapshot_of
 from tests.worker.test_decide_checkpoints import LOST, NEXT, RESUMABLE, SAVED, SAVING, metered
 from worker.decide import Checkpoint, Claim, Execution, Reason, Settle, Skip, Stage, decide
 from worker.decide.open import STATE_SECONDS
-from worker.decide.worth import cost, most_pay
+from worker.decide.worth import cost, most_pay, settle_pay
 
 COIN = 10**18
 
 
-@pytest.mark.xfail(strict=True, reason="a checkpoint bids half of max_gas_price, whatever the unit pays")
 def test_checkpoint__gas_dearer_than_all_that_the_unit_pays__is_left_out() -> None:
     """It earns nothing; the unit was taken when gas was cheap, and its program changes its state each time."""
     job = metered(RESUMABLE)
@@ -37,15 +33,13 @@ def test_checkpoint__gas_dearer_than_all_that_the_unit_pays__is_left_out() -> No
     assert not isinstance(found, Checkpoint)
 
 
-@pytest.mark.xfail(strict=True, reason="a worker reckons a settlement without the checkpoints that it pays others for")
 def test_settle__result_made_of_others_checkpoints__is_reckoned_with_the_gas_that_it_uses() -> None:
     """Each kept checkpoint that a settle pays costs its sender 36,500 gas: more than twice the rest for seven."""
     done = Unit(
         state=State.SUBMITTED, node=ME, rate=10**15, started=NOW - 300, mark=NOW - 200, attempts=8, outcome=Outcome.OK
     )
     resumed = replace(done, resume=7)
-    pay = formulas.pay_at_settle(metered(done).terms, done)
-    pay -= formulas.fee_of(pay, POLICY)
+    pay = settle_pay(metered(done).terms, POLICY, done, NOW)
     gas = SETTLE_GAS + 7 * PAID_CHECKPOINT_GAS
     price = 2 * pay * COIN // gas
     config = dear(price, max_loss=0)
@@ -55,9 +49,6 @@ def test_settle__result_made_of_others_checkpoints__is_reckoned_with_the_gas_tha
     assert isinstance(found, Skip) and found.reason is Reason.AWAITS_KEEPER
 
 
-@pytest.mark.xfail(
-    strict=True, reason="accept.max_runtime is compared with the terms' seconds, without what was topped up"
-)
 def test_take__unit_topped_up_past_max_runtime__is_left_alone() -> None:
     """The submitter's own node took attempt 1, was topped up by 29 days, and gave up: the next lease has them."""
     config = replace(CONFIG, max_seconds=3_600)
@@ -69,7 +60,6 @@ def test_take__unit_topped_up_past_max_runtime__is_left_alone() -> None:
     assert isinstance(found, Skip) and found.reason is Reason.TOO_LONG
 
 
-@pytest.mark.xfail(strict=True, reason="a topped-up unit's checkpoints are counted for all of its time, its pay is not")
 def test_take__lost_unit_that_was_topped_up__is_as_profitable_as_its_pay_says() -> None:
     """Ten times the time is ten times the pay and ten times the checkpoints; nobody resumes it, and who left one for
     it is not paid."""
@@ -86,9 +76,6 @@ def test_take__lost_unit_that_was_topped_up__is_as_profitable_as_its_pay_says() 
     assert isinstance(found, Claim)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an open unit with a state takes a slot of every worker for 300 s before a claim"
-)
 def test_take__state_that_does_not_come__keeps_no_slot_from_a_unit_that_can_be_claimed() -> None:
     """Of a stranger's unit that anybody may claim meanwhile: nothing is promised, and nothing is paid for the wait."""
     node = replace(NODE, offer=replace(NODE.offer, slots=1), state=replace(NODE.state, beat=NOW + STATE_SECONDS))

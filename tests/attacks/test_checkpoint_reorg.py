@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from hearth.market.events import Checkpointed, GaveUp
 from hearth.protocol import words
 from hearth.protocol.types import Billing, NodeId, State, Unit
 from tests.worker import test_decide as decided
 from tests.worker.test_watch import Scripted
 
-pytestmark = pytest.mark.xfail(
-    strict=True, reason="a row keeps an attempt's newest checkpoint alone, and none of an end"
-)
 LOST = Unit(
     state=State.RUNNING,
     node=NodeId(7),

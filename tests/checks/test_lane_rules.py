@@ -97,7 +97,7 @@ def test_contracts__another_lanes_constant_at_any_site__is_refused_there(kind: K
         "return (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK",
         "return packing.UNIT_MARK_MASK & (word >> packing.UNIT_MARK_SHIFT)",
         "return word & packing.UNIT_STATE_MASK",
-        "return word >> packing.HEADER_LEASES_SHIFT",
+        "return word >> packing.HEADER_QUORUM_SHIFT",
         "return offer >> packing.OFFER_BITS",
         "return (word & ~(packing.UNIT_STATE_LANE | packing.UNIT_FUEL)) | (given << packing.UNIT_MARK_SHIFT)",
         "return (hot & ~KEPT) + (1 << packing.HOT_BUSY_SHIFT)",

@@ -485,7 +485,7 @@ def test_parameters__node_bounds__are_the_contracts() -> None:
     values = {f.name: getattr(profiles.PUBLIC.node_parameters, f.name) for f in fields(NodeParameters)}
 
     def deploy(changed: dict[str, int]) -> None:
-        evm.deploy("NodeRegistry", escrow, evm.account("jobs"), *changed.values())
+        evm.deploy("NodeRegistry", escrow, evm.account("jobs"), *changed.values(), w.NATIVE)
 
     for name, row in parameter_rows().items():
         if row[0] != "node":

@@ -27,6 +27,7 @@ from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
 from hearth.client.attesting import Attesting
+from hearth.client.gov import Gov
 from hearth.client.jobs import Jobs
 from hearth.client.net import Net
 from hearth.client.posting.post import Posting
@@ -110,6 +111,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         ),
         "wallet": (Wallet, "run.client.wallet"),
         "net": (Net, "run.client.net"),
+        "gov": (Gov, "run.client.gov"),
         "devnet": (LocalMarket, "LocalMarket(run.client.session)"),
         "worker": (Provider, "rovider"),
         "keeper": (Keeping, "Keeping(run.client, config)"),
@@ -201,11 +203,12 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw
     |worker operator worker exit worker volumes worker bundle worker reload
     |keeper list keeper run keeper status keeper explain keeper bundle keeper reload
-    |net status net workers net jobs net params net events net verify"""
+    |net status net workers net jobs net params net events net verify
+    |gov status gov queue gov drop gov execute gov pause gov accept"""
     names = set()
     for part in wanted.split("|"):
         words = part.split()
-        if words[0] in ("devnet", "wallet", "job", "worker", "keeper", "net"):
+        if words[0] in ("devnet", "wallet", "job", "worker", "keeper", "net", "gov"):
             names |= {f"{first} {second}" for first, second in zip(words[::2], words[1::2], strict=True)}
         else:
             names |= set(words)

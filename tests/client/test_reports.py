@@ -31,7 +31,7 @@ LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes([1]) * 32, 0)
 LARGE = 1 << 160
 RECORD = "hearth.deployment/1"
 """A file that only its own program reads, and no report."""
-SMALL_FIELDS = {"at", "until", "index", "node", "word"}
+SMALL_FIELDS = {"at", "until", "due", "index", "node", "word"}
 """Numbers of an event that are no amounts: they never need a string."""
 
 
@@ -112,7 +112,8 @@ def _samples(cls: type[Event]) -> Iterator[Event]:
                 values[name] = bytes([9]) * 32
             else:
                 assert getattr(hint, "__supertype__", hint) is int, f"{cls.__name__}.{name}: {hint}"
-                values[name] = 7 if name in SMALL_FIELDS else number
+                # Of a change's operations one whose word is any number.
+                values[name] = 2 if name == "op" else 7 if name in SMALL_FIELDS else number
         yield cls(**values)
 
 

@@ -41,6 +41,7 @@ NETWORK: dict[str, Any] = {
         "JobRegistry": "0x" + "03" * 20,
         "Lens": "0x" + "04" * 20,
         "Attesters": "0x" + "07" * 20,
+        "Steward": "0x" + "08" * 20,
     },
     "asset": {"symbol": "USDX", "decimals": 6, "address": "0x" + "05" * 20},
     "policy": "0x" + "00" * 31 + "07",

@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import gas
 from tests.kit import world as w
 from tests.kit.evm import ROOT, Evm
-from tests.kit.gas import CEILINGS, POST_10000_EXTRA, measure, measure_dearest
+from tests.kit.gas import CEILINGS, POST_10000_EXTRA, measure, measure_checkpointed, measure_dearest
 
 SNAPSHOT = ROOT / "bench" / "results" / "gas.json"
 CROWD = 10_000
@@ -50,6 +50,7 @@ def test_gas__what_keepers_and_workers_reckon_with__is_no_less_than_the_dearest_
     reckoned |= {f"UNLOCK of {count}": gas.unlocking_gas(count) for count in (1, 15)}
     measured = measure_dearest(w.World(Evm(exact_gas=True)))
     measured |= {name.upper(): figures[name] for name in ("beat", "propose", "withdraw")}
+    measured |= measure_checkpointed(w.World(Evm(exact_gas=True)), w.World(Evm(exact_gas=True), erc20=True))
     assert reckoned.keys() == measured.keys()
     wrong = {
         name: (reckoned[name], used) for name, used in measured.items() if not used <= reckoned[name] <= used * SLACK

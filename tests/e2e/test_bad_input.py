@@ -141,6 +141,7 @@ def names(place: Town) -> dict[str, str]:
         "job": str(job),
         "full_folder": str(full),
         "open_job": waiting,
+        "steward": place.session.network.steward,
         "cancelled_job": cancelled,
         "blocked_job": blocked,
         "corrupt_job": str(folder / "corrupt.yaml"),

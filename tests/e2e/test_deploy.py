@@ -33,7 +33,8 @@ from hearth.market.deploying import Wish, find_deployed, finish, prepare, record
 from hearth.market.deployment import TxDeployer, create_address
 from hearth.market.network import Network, load_network
 from hearth.market.profiles import DEVNET, PUBLIC
-from hearth.market.reads import Market
+from hearth.market.reads import Market, Seats
+from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset
 from tests.kit import build
 from tests.kit.anvil import bare_chain
@@ -45,6 +46,9 @@ CHAIN_ID = 4242
 DAY = 86_400
 CONFIG = SenderConfig(MAX_FEE, poll=0.05, timeout=60)
 TREASURY = "0x" + "77" * 20
+COUNCIL = "0x" + "c0" * 20
+NOBODY = ZERO_ADDRESS
+SEATS = ("--treasury", TREASURY, "--council", COUNCIL)
 WISH = Wish("mine", PUBLIC, Asset("ETH", 18), TREASURY, COUNCIL)
 
 
@@ -59,7 +63,7 @@ def url() -> Iterator[str]:
         yield found
 
 
-TOKEN = ("--treasury", TREASURY, "--token", TREASURY, "--decimals", "6", "--yes")
+TOKEN = (*SEATS, "--token", TREASURY, "--decimals", "6", "--yes")
 
 
 def deploy(url: str, folder: Path, index: int, *, wish: Wish = WISH, anew: bool = False) -> Network:
@@ -170,6 +174,8 @@ def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, t
     others: list[tuple[Wish, str]] = [
         (replace(WISH, profile=DEVNET), "profile 'public', not 'devnet'"),
         (replace(WISH, treasury="0x" + "78" * 20), f"treasury {TREASURY!r}, not '0x78"),
+        (replace(WISH, council="0x" + "c1" * 20), f"council {COUNCIL!r}, not '0xc1"),
+        (replace(WISH, guardian=COUNCIL), f"guardian 'none', not {COUNCIL!r}"),
         (replace(WISH, asset=Asset("POL", 18)), "asset 'ETH of 18 decimals"),
         (replace(WISH, name="yours"), "name 'mine', not 'yours'"),
     ]
@@ -295,7 +301,7 @@ def scripts(url: str, tmp_path: Path, ape_folder: Path, monkeypatch: pytest.Monk
 def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twice(scripts: Scripts) -> None:
     chain = RpcChain([scripts.url], timeout=10)
     key = create_key(scripts.home / "hearth" / "keys", "deployer", "swordfish", devnet=True)
-    words = ("--treasury", TREASURY)
+    words = SEATS
 
     poor = scripts(*words, "--yes")
     assert poor.exit_code == 6 and f"error: {key.address} holds 0 ETH" in poor.output
@@ -324,23 +330,42 @@ def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twic
 
     again = scripts(*words)
     assert again.exit_code == 0 and "nothing was sent" in again.output and str(path) in again.output
-    other = scripts("--treasury", "0x" + "78" * 20, "--yes")
+    other = scripts("--treasury", "0x" + "78" * 20, "--council", COUNCIL, "--yes")
     assert other.exit_code == 2 and "next: use another --name, or --force" in other.output
     assert chain.nonce(key.address, pending=True) == len(CONTRACTS)
 
-    paused = scripts("pause", "posts", account=str(key.path))
-    assert paused.exit_code == 0, paused.output
-    assert Market(chain, network).policies().paused_until > chain.head().timestamp
-    stranger = scripts("pause", "posts", account="TEST::1")
-    assert stranger.exit_code == 5 and "rules: not the governor" in stranger.output
+    # The deployer keeps no right, at no moment.
+    market = Market(chain, network)
+    assert {market.governor(name) for name in ("Rules", "NodeRegistry")} == {network.steward}
+    assert market.seats() == Seats(COUNCIL, ZERO_ADDRESS, ZERO_ADDRESS, 2 * DAY)
+    for account in (str(key.path), "TEST::1"):
+        stranger = scripts("pause", "posts", account=account)
+        assert stranger.exit_code == 5 and "rules: not the governor" in stranger.output
+        assert "next: hearth gov status" in stranger.output
+
+
+def hand_over(scripts: Scripts, market: Market, account: str, *what: str) -> None:
+    """Let the Steward offer its rights to an account, as an executed change does, and the account accept them."""
+    chain, address = RpcChain([scripts.url], timeout=10), devnet.account(int(account[-1])).address
+    steward = market.network.steward
+    chain.rpc("anvil_impersonateAccount", steward)
+    chain.rpc("anvil_setBalance", steward, hex(10**18))
+    for name in what:
+        call = market.calls.offer_governor({"posts": "Rules", "registrations": "NodeRegistry"}[name], address)
+        sent = chain.rpc("eth_sendTransaction", {"from": steward, "to": call.to, "data": "0x" + call.data.hex()})
+        while chain.receipt(bytes.fromhex(sent[2:])) is None:
+            time.sleep(0.05)
+        accepted = scripts("accept-governor", name, account=account)
+        assert accepted.exit_code == 0, accepted.output
 
 
 def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> None:
     chain = RpcChain([scripts.url], timeout=10)
     governor = "TEST::3"
-    done = scripts("--treasury", TREASURY, "--yes", account=governor)
+    done = scripts(*SEATS, "--yes", account=governor)
     assert done.exit_code == 0, done.output
     market = Market(chain, load_network(scripts.home / "networks" / "mine.json"))
+    hand_over(scripts, market, governor, "posts", "registrations")
     market.check()
     assert market.immutable("JobRegistry", "TREASURY") == TREASURY
 
@@ -367,8 +392,9 @@ def test_manage_script__posts_are_paused__new_jobs_wait_and_the_brake_rests_for_
     with bare_chain("--chain-id", str(CHAIN_ID)) as own:
         scripts.url = own
         chain = RpcChain([own], timeout=10)
-        assert scripts("--treasury", TREASURY, "--yes", account=governor).exit_code == 0
+        assert scripts(*SEATS, "--yes", account=governor).exit_code == 0
         market = Market(chain, load_network(scripts.home / "networks" / "mine.json"))
+        hand_over(scripts, market, governor, "posts")
 
         def post() -> None:
             """Simulate a post under what the client takes for the policy in force."""
@@ -409,8 +435,9 @@ def test_manage_script__rights_are_offered__they_pass_once_accepted_and_for_that
     scripts: Scripts,
 ) -> None:
     first, second, address = "TEST::6", "TEST::7", devnet.account(7).address
-    assert scripts("--treasury", TREASURY, "--yes", account=first).exit_code == 0
+    assert scripts(*SEATS, "--yes", account=first).exit_code == 0
     market = Market(RpcChain([scripts.url], timeout=10), load_network(scripts.home / "networks" / "mine.json"))
+    hand_over(scripts, market, first, "posts")
     early = scripts("accept-governor", "posts", account=second)
     assert early.exit_code == 5 and "rules: not offered to you" in early.output
     mistyped = scripts("offer-governor", "posts", address[:-1], account=first)
@@ -437,7 +464,7 @@ def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: 
     keystore.write_text(json.dumps(Account.encrypt(secret, "swordfish", kdf="scrypt", iterations=1 << 10)))
     keystore.chmod(0o644)
     chain.rpc("anvil_setBalance", address, hex(10**18))
-    done = scripts("--treasury", TREASURY, "--yes", account="apes")
+    done = scripts(*SEATS, "--yes", account="apes")
     assert done.exit_code == 0, done.output
     assert load_network(scripts.home / "networks" / "mine.json").escrow == create_address(address, 0)
 
@@ -445,17 +472,31 @@ def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: 
 @pytest.mark.parametrize(
     ("arguments", "account", "code", "words"),
     [
-        (("--treasury", "0x12", "--yes"), "deployer", 2, "0x12 is no address"),
-        (("--treasury", "0x" + "00" * 20, "--yes"), "TEST::9", 3, "the treasury is the zero address"),
-        (("--treasury", TREASURY, "--yes"), "nobody", 3, "next: hearth wallet import nobody FILE"),
-        (("--treasury", TREASURY, "--yes"), "./none.json", 3, "none.json cannot be read"),
+        (("--treasury", "0x12", "--council", COUNCIL, "--yes"), "deployer", 2, "0x12 is no address"),
+        (("--treasury", NOBODY, "--council", COUNCIL, "--yes"), "TEST::9", 3, "the treasury is the zero address"),
+        (("--treasury", TREASURY, "--council", NOBODY, "--yes"), "TEST::9", 3, "the council is the zero address"),
+        ((*SEATS, "--guardian", "0x12", "--yes"), "TEST::9", 2, "0x12 is no address"),
+        ((*SEATS, "--yes"), "nobody", 3, "next: hearth wallet import nobody FILE"),
+        ((*SEATS, "--yes"), "./none.json", 3, "none.json cannot be read"),
         ((*TOKEN, "--per-ether", "2500", "--decimals", "18"), "TEST::9", 5, "escrow: no such asset"),
         (TOKEN, "TEST::9", 2, "next: --per-ether 2500, where 2500 ETH are worth an ether"),
         ((*TOKEN, "--per-ether", "0"), "TEST::9", 2, "--per-ether '0' is no amount"),
         ((*TOKEN, "--per-ether", "1"), "TEST::9", 3, "an eighth of min_keeper_fee would be nothing"),
-        (("--treasury", TREASURY, "--network", "http://127.0.0.1:1", "--yes"), "TEST::9", 4, "cannot be used"),
+        ((*SEATS, "--network", "http://127.0.0.1:1", "--yes"), "TEST::9", 4, "cannot be used"),
     ],
-    ids=["address", "treasury", "account", "file", "token", "worth", "no worth", "small coin", "network"],
+    ids=[
+        "address",
+        "treasury",
+        "council",
+        "guardian",
+        "account",
+        "file",
+        "token",
+        "worth",
+        "no worth",
+        "small coin",
+        "network",
+    ],
 )
 def test_deploy_script__bad_input__is_refused_before_anything_is_sent(
     scripts: Scripts, arguments: tuple[str, ...], account: str, code: int, words: str

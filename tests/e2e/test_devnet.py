@@ -475,6 +475,7 @@ def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(st
         deployer=devnet.account(devnet.DEPLOYER).address,
         nonce=nonce,
         treasury=devnet.account(devnet.TREASURY).address,
+        council=devnet.account(devnet.DEPLOYER).address,
     )
     fixed = {name: {g: v for g, v in values.items() if g.isupper()} for name, values in plan.expected.items()}
     assert read_back(replace(plan, expected=fixed), stage.chain) == stage.net.network.code_hashes

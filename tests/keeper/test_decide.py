@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench import plain
 from hearth.protocol import formulas
-from hearth.protocol.gas import RECLAIM_GAS, SETTLE_GAS, settling_gas, unlocking_gas
+from hearth.protocol.gas import PAID_CHECKPOINT_GAS, RECLAIM_GAS, SETTLE_GAS, settling_gas, unlocking_gas
 from hearth.protocol.parents import Condition, Parent, Progress, progress
 from hearth.protocol.types import (
     Best,
@@ -44,7 +44,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
-from keeper.decide import PAID_CHECKPOINT_GAS, decide
+from keeper.decide import decide
 from keeper.explain import explain_job
 from keeper.snapshot import JobRow, ParentWord, Snapshot, UnitRow
 from keeper.trust import Record

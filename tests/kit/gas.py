@@ -60,7 +60,7 @@ CEILINGS = {
     "decline": 71_000,
     "decline_acked": 100_000,
     "give_up": 79_900,
-    "cancel": 51_300,
+    "cancel": 52_400,
     "cancel_running": 41_100,
     "close": 82_300,
     "reclaim": 88_400,
@@ -89,7 +89,7 @@ CEILINGS = {
     "unlock_5_parents": 68_700,
     "unlock_15_parents": 101_900,
     "unlock_refund": 61_900,
-    "cancel_blocked": 51_800,
+    "cancel_blocked": 53_000,
 }
 POST_10000_EXTRA = 500
 BATCH = 50
@@ -650,3 +650,32 @@ def _check_silent(bench: Bench, found: dict[str, int]) -> None:
         world.evm.warp(w.DEAD_AFTER + 1)
         receipt = world.nodes.send.check_liveness(ids[:count], world.keeper, sender=world.keeper)
         found[f"LIVENESS of {count}"] = receipt.gas_used
+
+
+def measure_checkpointed(native: w.World, token: w.World) -> dict[str, int]:
+    """Return the gas of what a job with checkpoints needs besides, by its name in hearth.protocol.gas: what settling
+    uses for one that it pays, and a unit's first top-up, which is dearer where a `token` pays."""
+    settled = []
+    bench = Bench(native)
+    for number, resumed in enumerate((0, 0, 1)):  # the first settlement credits accounts anew
+        loser = native.evm.account(f"loser {number}")
+        node = bench._register(loser, loser, bench.ask)
+        terms = bench.terms(units=20, max_seconds=20_000, deadline=native.evm.now + w.DAY, **RESUMABLE)
+        native.post(terms)
+        native.nodes.send.beat(node, sender=loser)
+        native.claim(terms, node, SENTINEL, sender=loser)
+        native.evm.warp(5)
+        native.checkpoint(terms, 0, sender=loser)
+        native.give_up(terms, 0, sender=loser)
+        bench.beat()
+        native.claim(terms, bench.node, 0, resume_from=resumed)
+        native.evm.warp(5)
+        native.submit(terms, 0)
+        native.evm.warp(1)
+        settled.append(native.settle(terms, 0).gas_used)
+    bench = Bench(token)
+    terms = bench.terms(units=20, max_seconds=20_000, deadline=token.evm.now + w.DAY, **RESUMABLE)
+    token.post(terms)
+    bench.beat()
+    token.claim(terms, bench.node, SENTINEL)
+    return {"PAID_CHECKPOINT": settled[2] - settled[1], "TOP_UP": token.top_up(terms, 60, 0).gas_used}

@@ -14,7 +14,9 @@ from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
+from hearth.market.profiles import DEVNET
 from hearth.protocol import words
+from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset
 from keeper.health import KeeperHealth
 from keeper.settings import Settings, parse
@@ -33,6 +35,8 @@ class LiveMarket:
         self.evm = AnvilEvm()
         self.world = World(self.evm, erc20=erc20)
         self.attesters = self.evm.deploy("Attesters", self.world.jobs)
+        council, world = self.world.deployer, self.world
+        self.steward = self.evm.deploy("Steward", world.nodes, world.rules, council, ZERO_ADDRESS, DEVNET.delay)
         self.folder = folder
         self.url = self.evm.url
         self.account = Account.from_key(SECRET)
@@ -44,7 +48,7 @@ class LiveMarket:
 
     def network(self, **changes: Any) -> Network:
         world = self.world
-        deployed = (world.escrow, world.nodes, world.rules, world.jobs, world.lens, self.attesters)
+        deployed = (world.escrow, world.nodes, world.rules, world.jobs, world.lens, self.attesters, self.steward)
         contracts = {name: one.address.lower() for name, one in zip(CONTRACTS, deployed, strict=True)}
         token = None if world.token is None else world.token.address.lower()
         values: dict[str, Any] = {

@@ -68,6 +68,7 @@ class OwnMarket:
         command = [str(Path(sys.executable).parent / "ape"), "run", "deploy", "--network", self.geth.url]
         command += ["--account", "deployer", "--name", "own", "--folder", str(self.home / "networks"), "--yes"]
         command += ["--treasury", devnet.account(devnet.TREASURY).address]
+        command += ["--council", devnet.account(devnet.DEPLOYER).address]
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
         kept |= {**self._environ, "HEARTH_HOME": str(self._folder), "HOME": str(self.home), "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, cwd=ROOT, env=kept, capture_output=True, text=True, timeout=300, check=False)

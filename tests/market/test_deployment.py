@@ -42,6 +42,9 @@ from tests.kit.world import World
 
 DEPLOYER = "0x" + "de" * 20
 TREASURY = "0x" + "77" * 20
+NOBODY = "0x" + "00" * 20
+COUNCIL = "0x" + "c0" * 20
+GUARDIAN = "0x" + "9d" * 20
 ETH = Asset("ETH", 18)
 TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
 
@@ -106,7 +109,7 @@ def test_make_plan__arguments__name_each_others_addresses() -> None:
     tail = registry.code[len(artifact("NodeRegistry").bytecode) :]
     parameters = DEVNET.node_parameters
     assert tail == encode(
-        ["address", "address", *["uint256"] * 7],
+        ["address", "address", *["uint256"] * 7, "address"],
         [
             plan.addresses["Escrow"],
             plan.addresses["JobRegistry"],
@@ -117,8 +120,36 @@ def test_make_plan__arguments__name_each_others_addresses() -> None:
             parameters.fee_reference,
             parameters.liveness_fee,
             parameters.ration_bps,
+            plan.addresses["Steward"],
         ],
     )
+
+
+def test_make_plan__steward__governs_both_and_the_deployer_keeps_nothing() -> None:
+    seats = {"deployer": DEPLOYER, "nonce": 5, "treasury": TREASURY, "council": COUNCIL}
+    plan = make_plan(PUBLIC, ETH, **seats, guardian=GUARDIAN)  # type: ignore[arg-type]
+    steward = plan.addresses["Steward"]
+    code = {step.name: step.code for step in plan.steps}
+    assert code["Steward"].endswith(
+        encode(
+            ["address", "address", "address", "address", "uint256"],
+            [plan.addresses["NodeRegistry"], plan.addresses["Rules"], COUNCIL, GUARDIAN, 2 * 86_400],
+        )
+    )
+    assert code["Rules"].endswith(encode(["address"], [steward]))
+    for name in ("Rules", "NodeRegistry"):
+        assert plan.expected[name]["governor"] == steward and plan.expected[name]["offered_governor"] == NOBODY
+    told = (plan.expected["Steward"]["council"], plan.expected["Steward"]["guardian"])
+    assert told == (COUNCIL, GUARDIAN) == (plan.council, plan.guardian)
+    assert plan_of().expected["Steward"]["guardian"] == NOBODY and plan_of().expected["Steward"]["DELAY"] == 5
+    # Nothing but creations is signed by the deployer, and none of them names it.
+    assert all(bytes.fromhex(DEPLOYER[2:]) not in step.code for step in plan.steps)
+
+
+def test_make_plan__zero_council__is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_plan(DEVNET, ETH, deployer=DEPLOYER, nonce=0, treasury=TREASURY, council=NOBODY)
+    assert caught.value.code == "BAD_COUNCIL" and "--council" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", CONTRACTS)

@@ -13,6 +13,7 @@ from hearth.base.errors import ChainError, HearthError
 from hearth.chain.port import Log
 from hearth.market import events
 from hearth.market.abi import Codec, codec, signature_of, type_of
+from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Header, NodeId, Offer, Outcome, State, Unit
@@ -131,6 +132,8 @@ def own_log(name: str, **changed: Any) -> Log:
         "offer": words.pack_offer(Offer(slots=2)),
     }
     plain |= {"terms": words.pack_terms(build.terms())}
+    if name.startswith("Change"):
+        plain |= {"op": 6, "word": 7, "salt": 8, "due": 9, "change": Change(ChangeOp.SEAT_GUARDIAN, 7, 8).id}
     return make_log(entry, {name: changed.get(name, plain.get(name, value)) for name, value in values.items()})
 
 
@@ -160,6 +163,13 @@ def test_decode_of__event_of_its_contract__is_the_decoded_one(name: str) -> None
         ("OfferChanged", {"node": events.MAX_NODE}),
         ("ExitStarted", {"at": events.MAX_TIME + 1}),
         ("Paused", {"until": events.MAX_TIME + 1}),
+        ("ChangeQueued", {"change": b"\1" * 32}),
+        ("ChangeQueued", {"salt": 9}),
+        ("ChangeQueued", {"op": 7}),
+        ("ChangeQueued", {"word": 2**160}),
+        ("ChangeQueued", {"due": events.MAX_TIME + 1}),
+        ("ChangeExecuted", {"op": 0}),
+        ("ChangeExecuted", {"word": 2**160}),
     ],
 )
 def test_decode_of__what_no_contract_writes__is_refused(name: str, changed: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 from eth_abi.abi import encode
@@ -14,6 +15,7 @@ from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call
 from hearth.market.abi import artifact, codec
 from hearth.market.calls import Calls, Upkeep, UpkeepOp, transfer
+from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import PAGE, Market
@@ -390,6 +392,7 @@ ROLES = {
     *("lock", "lock_credit", "split", "dispute", "rule"),
 }
 """What only another contract calls."""
+CHANGE = Change(ChangeOp.SET_MINIMUM_STAKE, 5, 7)
 METERED = replace(TERMS, billing=Billing.METERED)
 BUILT = {
     "post": lambda c: c.post(TERMS, (b"\1" * 32, b"\2" * 32)),
@@ -411,6 +414,10 @@ BUILT = {
     "expire": lambda c: c.expire(TERMS, 1),
     "unlock": lambda c: c.unlock(TERMS, (b"\1" * 32, b"\2" * 32)),
     "confirm": lambda c: c.confirm(TERMS, 1, [SUBMITTER], 1, [Signature(0, 27, 3, 4)]),
+    "queue": lambda c: c.queue(CHANGE),
+    "drop": lambda c: c.drop(CHANGE.id),
+    "execute": lambda c: c.execute(CHANGE),
+    "accept_council": lambda c: c.accept_council(),
     "set_policy": lambda c: c.set_policy(DEVNET.policy),
     "drop_previous_policy": lambda c: c.drop_previous_policy(),
     "pause": lambda c: c.pause("Rules"),
@@ -448,7 +455,27 @@ def test_calls__every_function_that_people_call__has_a_builder() -> None:
     assert set(BUILT) == writers() - ROLES
     builders = {n for n, _ in inspect.getmembers(Calls, inspect.isfunction) if not n.startswith("_")}
     named = {"perform_upkeep" if n == "performUpkeep" else n for n in BUILT}
-    assert builders - named == {"approve", "approve_post", "approve_stake"}
+    steward = {"steward_pause", "steward_drop_previous_policy", "steward_accept_governor"}
+    assert builders - named == {"approve", "approve_post", "approve_stake", *steward}
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "arguments"),
+    [
+        (lambda c: c.steward_pause(posts=True), "pause", {"posts": True, "registrations": False}),
+        (lambda c: c.steward_pause(registrations=True), "pause", {"posts": False, "registrations": True}),
+        (lambda c: c.steward_drop_previous_policy(), "drop_previous_policy", {}),
+        (lambda c: c.steward_accept_governor(posts=True), "accept_governor", {"posts": True, "registrations": False}),
+        (lambda c: c.queue(CHANGE), "queue", {"op": 2, "word": 5, "salt": 7}),
+        (lambda c: c.execute(CHANGE), "execute", {"op": 2, "word": 5, "salt": 7}),
+        (lambda c: c.drop(CHANGE.id), "drop", {"change": CHANGE.id}),
+    ],
+)
+def test_calls__of_the_steward__are_what_it_decodes(build: Any, name: str, arguments: dict[str, Any]) -> None:
+    rig = Rig()
+    call = build(rig.market.calls)
+    assert (call.to, call.label) == (rig.market.network.steward, f"steward.{name}")
+    assert codec("Steward").decode_input(call.data) == (name, arguments)
 
 
 @pytest.mark.parametrize("name", sorted(BUILT))

@@ -50,6 +50,7 @@ DEPLOYED = {
     "accused": "node 0 32, at 32 40",
     "key": "lot 0 40, bucket 40 8",
     "kept": "seconds 0 24, rate 24 80, node 104 32, resume 136 4, before 140 28",
+    "posted": "block 0 64, count 64 64",
     "share": "account 0 160, amount 160 96",
     "book": "amount 0 255, used 255 1",
     "fields": "outcome 0 4, seconds 4 24",

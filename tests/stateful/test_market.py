@@ -792,6 +792,12 @@ class MarketMachine(RuleBasedStateMachine):
         used = data.choice([1, 500, 2_000]) if job.terms.billing == Billing.FUEL else 0
         if data.randint(0, 19) == 0:
             used = 1 - min(used, 1)
+        if job.units[at].state == State.RUNNING and data.randint(0, 4) == 0:
+            # A notice that comes before a result changes nothing of it.
+            sender = to_checksum_address(job.terms.submitter)
+            self._try(
+                "cancel", lambda: self.m.cancel(sender, job, at), lambda: self.w.cancel(job.terms, at, sender=sender)
+            )
         claims = bool(data.randint(0, 3))
         if claims and job.header is not None and data.randint(0, 2):
             # Open claims that have risen to the ask are what it goes on with.
@@ -1030,7 +1036,7 @@ class MarketMachine(RuleBasedStateMachine):
         )
 
     def expire(self, data: Random) -> None:
-        blocked = not data.randint(0, 2)
+        blocked = not data.randint(0, 1)
         wanted = (State.BLOCKED,) if blocked else (State.OPEN, State.BLOCKED)
         unit = self._unit(data, wanted, fresh=True)
         if unit is None:
@@ -1039,7 +1045,7 @@ class MarketMachine(RuleBasedStateMachine):
         due = formulas.expirable_from(job.terms, POLICY) - self.w.evm.now
         if due > 0 and not blocked and data.randint(0, 3):
             return
-        if due < 4_000 or data.randint(0, 3) == 0:
+        if due < 4_000 or data.randint(0, 1 if blocked else 3) == 0:
             self.w.evm.warp(max(0, due))
         keeper = data.choice(self.keepers)
         self._try("expire", lambda: self.m.expire(keeper, job, at), lambda: self.w.expire(job.terms, at, sender=keeper))

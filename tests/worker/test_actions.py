@@ -63,7 +63,7 @@ KEYS: list[tuple[ChainAction, str]] = [
     (Ack(ID, 3, 1, 5), f"ack/{A}/3/1"),
     (Claim(ID, 3, 1, 5, 3), f"claim/{A}/3/3/1"),
     (Claim(ID, 3, 1, 5, SENTINEL), f"claim/{A}/next/3/1"),
-    (Checkpoint(KEY, RESULT), f"checkpoint/{A}/3/2/{RESULT.hex()}"),
+    (Checkpoint(KEY, RESULT, 1), f"checkpoint/{A}/3/2/1/{RESULT.hex()}"),
     (SubmitResult(KEY, RESULT, REPORT, Outcome.OK, 7), f"submit/{A}/3/2"),
     (Finish(KEY, RESULT, REPORT, Outcome.OK, 7), f"finish/{A}/3/2"),
     (Finish(KEY, RESULT, REPORT, Outcome.OK, 7, Claim(ID, 4, 0, 5, SENTINEL)), f"finish/{A}/3/2"),
@@ -140,7 +140,7 @@ def test_call__each_action__reaches_the_contract_with_its_arguments() -> None:
             | {"session_key": bytes(32), "resume_from": 2},
         ),
         (
-            Checkpoint(key, RESULT),
+            Checkpoint(key, RESULT, 1),
             {"function": f"{registry}.checkpoint", "job_id": job, "index": 3, "root": RESULT},
         ),
         (
@@ -200,7 +200,7 @@ def test_read_call__call_of_any_action__names_its_leases(
         (Finish(key, RESULT, REPORT, Outcome.OK, 0), (Kind.FINISH, ((job, index),))),
         (Decline(key, REPORT, Outcome.BAD_INPUT), (Kind.DECLINE, ((job, index),))),
         (GiveUp(key, REPORT), (Kind.GIVE_UP, ((job, index),))),
-        (Checkpoint(key, RESULT), (Kind.CHECKPOINT, ((job, index),))),
+        (Checkpoint(key, RESULT, 1), (Kind.CHECKPOINT, ((job, index),))),
         (Settle(items), (Kind.SETTLE, items)),
         (Close(job, index), (Kind.CLOSE, ((job, index),))),
         (Beat(decided.ME, 0), (Kind.BEAT, ())),

@@ -8,8 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.protocol.types import Best, Billing, State, TermsFlag
-from tests.worker.test_decide import CONFIG, ID, JUDGE, KEY, ME, NOW, OPEN, OTHER, RUNNING, job_of, only, snapshot_of
+from hearth.protocol.formulas import lease_seconds
+from hearth.protocol.gas import CHECKPOINT_GAS
+from hearth.protocol.types import COIN, Best, Billing, Kept, State, TermsFlag
+from tests.worker.test_decide import (
+    CONFIG,
+    ID,
+    JUDGE,
+    KEY,
+    ME,
+    NOW,
+    OPEN,
+    OTHER,
+    POLICY,
+    RUNNING,
+    dear,
+    job_of,
+    only,
+    snapshot_of,
+)
 from worker.decide import (
     Ack,
     Checkpoint,
@@ -31,10 +48,12 @@ from worker.decide import (
     StartRun,
     decide,
 )
+from worker.decide.open import may_begin_with
+from worker.decide.worth import saved_pay
 
 ROOT = b"\x05" * 32
 RESUMABLE = replace(RUNNING, resumable=True)
-SAVING = Execution(KEY, Stage.WORKING, begun=True, offered=ROOT)
+SAVING = Execution(KEY, Stage.WORKING, begun=True, offered=ROOT, offers=3)
 NEXT = LeaseKey(ID, 0, 2)
 LOST = replace(OPEN, attempts=1)
 SAVED = Saved(1, OTHER, 60, ROOT)
@@ -51,7 +70,7 @@ def metered(unit: object, best: Best | None = None, *saved: Saved, **overrides: 
 
 
 def test_decide__stored_checkpoint_of_a_running_unit__is_sent() -> None:
-    assert only(snapshot_of(metered(RESUMABLE), executions=(SAVING,))) == Checkpoint(KEY, ROOT)
+    assert only(snapshot_of(metered(RESUMABLE), executions=(SAVING,))) == Checkpoint(KEY, ROOT, 3)
 
 
 @pytest.mark.parametrize(
@@ -209,3 +228,59 @@ def test_decide__unit_topped_up__starts_with_its_seconds_and_its_state() -> None
     unit = replace(RESUMABLE, attempts=2, resume=1, seconds=90)
     found = only(snapshot_of(metered(unit, None, Saved(2, ME, 5, b"x" * 32), SAVED)))
     assert isinstance(found, StartRun) and (found.topped, found.state) == (90, SAVED)
+    short = only(snapshot_of(metered(unit, None, SAVED)), replace(CONFIG, max_seconds=unit_seconds() + 30))
+    assert isinstance(short, StartRun) and short.topped == 30, "no longer than it would have been taken for"
+    less = only(snapshot_of(metered(unit, None, SAVED)), replace(CONFIG, max_seconds=1))
+    assert isinstance(less, StartRun) and less.topped == 0, "what its terms say is held to"
+
+
+def unit_seconds() -> int:
+    return lease_seconds(metered(OPEN).terms)
+
+
+def test_decide__state_that_leaves_no_time__is_none_to_begin_with() -> None:
+    """What it holds is not billed once more: it leaves the time of one checkpoint at least."""
+    most = unit_seconds() - 60
+    held, over = replace(SAVED, seconds=most), replace(SAVED, seconds=most + 1)
+    found = only(snapshot_of(metered(LOST, None, held)))
+    assert isinstance(found, Gather) and (found.saved, found.most) == ((held,), most)
+    assert isinstance(only(snapshot_of(metered(LOST, None, over))), Claim)
+    found = only(snapshot_of(metered(replace(LOST, seconds=100), None, over)))
+    assert isinstance(found, Gather) and (found.saved, found.most) == ((over,), most + 100)
+
+
+@pytest.mark.parametrize(
+    ("kept", "most", "may"),
+    [
+        (Kept(60, 5, OTHER), 60, True),
+        (Kept(60, 5, OTHER), 59, False),
+        (Kept(60, 5, OTHER, 1, 40), 100, True),
+        (Kept(60, 5, OTHER, 1, 41), 100, False),
+        (Kept(61, 5, OTHER), 100, False),
+        (Kept(60, 5, ME), 100, False),
+        (Kept(), 100, False),
+    ],
+)
+def test_may_begin_with__what_the_chain_has_kept__is_as_its_log_says_and_leaves_time(
+    kept: Kept, most: int, may: bool
+) -> None:
+    assert may_begin_with(SAVED, kept, most) is may
+
+
+# ---- gas ----
+
+
+def test_decide__dear_gas__waits_until_a_checkpoint_secures_its_cost() -> None:
+    """Without the loss that a unit may make: a program changes its state as often as it likes."""
+    later = NOW + 400
+    pay = saved_pay(metered(RESUMABLE).terms, POLICY, RESUMABLE, 0, later)
+    config = dear(pay * COIN // CHECKPOINT_GAS, max_loss=10**30)
+    snapshot = snapshot_of(metered(RESUMABLE), executions=(SAVING,))
+    found = only(snapshot, config, later - 10)
+    assert isinstance(found, Skip) and found.reason is Reason.RUNNING and "it waits" in found.detail
+    sent = only(snapshot, config, later)
+    assert isinstance(sent, Checkpoint) and sent.ceiling(10**30) == config.gas_price
+    # What the one before has secured is not counted again.
+    again = snapshot_of(metered(RESUMABLE, None, Saved(1, ME, 60, b"x" * 32)), executions=(SAVING,))
+    assert not isinstance(only(again, config, later), Checkpoint)
+    assert isinstance(only(again, replace(config, max_loss=None), later), Checkpoint)

@@ -19,8 +19,8 @@ from tests.kit.nonsense import nonsense
 from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
 from worker.decide import Action, Beat, Claim, LeaseKey, Reason, Skip, Snapshot, Target, decide
-from worker.rows import PAGES, never_fits
-from worker.watch import KEEP, MISREADS, PAID, Watcher
+from worker.rows import KEEP, PAGES, never_fits
+from worker.watch import MISREADS, PAID, Watcher
 
 JOBS, NODES = ADDRESSES["JobRegistry"], ADDRESSES["NodeRegistry"]
 ME = decided.ME

@@ -167,16 +167,22 @@ class Attempt:
         return Gathered(spec, runtime, size)
 
     def _resume(self, spec: ResolvedSpec, until: float) -> None:
-        """Let the state that the task names lie where the program looks for it, and no other."""
-        work, state = self._work, self._task.state
-        if spec.checkpoint is None or work.resumes == (0 if state is None else state.attempt):
+        """Let the first state that can be had of those which the task names lie where the program looks for it, and no
+        other. Each has an equal share of the time that is left: what is nowhere hides none of those after it."""
+        means, work, states = self._means, self._work, self._task.states
+        if spec.checkpoint is None or work.resumes in ([one.attempt for one in states] or [0]):
             return
-        resume = Resume(spec, self._folder)
+        # What lies on a volume takes no room of the home's.
+        resume = Resume(spec, self._folder, None if self._folder.volume else self._underway.check_spare)
+        resume.clear()
         work.resumes = 0
-        if state is None:
-            resume.clear()
-        elif resume.place(state, Fetch(self._means.store, work, until, work.stop, self._means.bounds)):
-            work.resumes = state.attempt
+        for tried, state in enumerate(states):
+            now = time.monotonic()
+            share = now + (until - now) / (len(states) - tried)
+            if resume.place(state, Fetch(means.store, work, share, work.stop, means.bounds)):
+                work.resumes = state.attempt
+                return
+            means.tally.unusable += 1
 
     def _run_unit(self, found: Gathered, deadline: Callable[[], float]) -> Kept:
         """Run until the margin before a deadline of `time.monotonic`, and judge; nothing is stored yet."""

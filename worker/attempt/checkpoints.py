@@ -20,12 +20,13 @@ from hearth.base.errors import HearthError, StorageError
 from hearth.base.failpoints import fp
 from hearth.base.files import delete_tree
 from hearth.spec.resolved import ResolvedCheckpoint
+from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.stores import Store
-from hearth.storage.unixfs import Entry, ReadLimits
+from hearth.storage.unixfs import Entry, Progress, ReadLimits
 from worker.attempt.folder import Folder, Folders
-from worker.attempt.task import Stopped, Task, watched
-from worker.attempt.underway import Underway
+from worker.attempt.task import Refused, Stopped, Task, watched
+from worker.attempt.underway import ROOM, Underway
 from worker.attempt.upload import release
 from worker.journal import AttemptJournal
 from worker.runtimes.base import MAX_OUTPUT_ENTRIES, RunRequest, Runtime
@@ -33,7 +34,8 @@ from worker.runtimes.base import MAX_OUTPUT_ENTRIES, RunRequest, Runtime
 log = structlog.get_logger("worker.attempt")
 
 KEPT: Final = 2
-"""Checkpoints of an attempt that stay in the store: the newest that the chain has, and the one that is on its way."""
+"""The newest checkpoints of an attempt stay in the store, and the newest that the chain has."""
+LATE: Final = "the lease's time to copy and store it is over"
 
 
 @dataclass(slots=True)
@@ -42,6 +44,8 @@ class Tally:
 
     stored: int = 0
     failed: int = 0
+    unusable: int = 0
+    """States of lost attempts that could not be fetched or used."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,7 +84,7 @@ class Checkpoints:
                 self._make()
             except Stopped:
                 return
-            except (HearthError, OSError) as error:
+            except (Refused, HearthError, OSError) as error:
                 if not self._over.is_set():
                     self._fail(str(error))
             except Exception as error:  # the top of a thread: the next checkpoint may be made all the same
@@ -100,14 +104,13 @@ class Checkpoints:
         copy = self.folder.path / f"checkpoint-{time.monotonic_ns()}"
         copy.mkdir(mode=0o700)
         try:
-            moved = watched(self._over, until)
+            moved = self._watched(until)
             self.runtime.copy_out(self.request, self.wanted.path, copy, lambda: moved("", 0))
             found = unixfs.name_path(copy, progress=moved)
-            begun_with = None if self.task.state is None else self.task.state.root
+            begun_with = self.task.states[0].root if self.task.states else None
             if not found.files or found.cid.digest in (entry.checkpoint or begun_with, begun_with):
                 return
-            if not self.underway.has_room(found.size):
-                raise StorageError("this machine's disk has no room for it", code="DISK_FULL", retryable=True)
+            self.underway.check_spare(found.size)
             # Noted before it is stored: what a killed process stored is let go in the end.
             self.folder.note_checkpoint(str(found.cid))
             fp("c1.copied", "checkpoint")
@@ -123,16 +126,31 @@ class Checkpoints:
         finally:
             delete_tree(copy)
 
+    def _watched(self, until: float) -> Progress:
+        """Return what is called after every part of a copy. A file of holes takes nothing where it was made, and its
+        copy all of its size: it ends before it takes room that other attempts may need."""
+        watch = watched(self._over, until, LATE)
+
+        def moved(path: str, count: int) -> None:
+            watch(path, count)
+            self.underway.check_spare(ROOM)
+
+        return moved
+
     def _let_go(self) -> None:
         """Let the store forget what nobody will go on from any more."""
+        entry = self.journal.entry(self.task.key)
+        named = entry.named if entry is not None else None
         for pin in self.folder.read_checkpoints()[:-KEPT]:
+            if named is not None and pin == str(cids.of_root(named)):
+                continue  # a state that was left and refused since: a lost lease is gone on with from it
             shared = pin in self.folder.read_pins() or self.folders.pinned_elsewhere(pin, self.folder)
             if shared or release(pin, self.store):
                 self.folder.forget_checkpoint(pin)
 
     def _store(self, copy: Path, found: Entry, until: float) -> None:
         """Store a copy and read all of it back. Raises StorageError where the store does not give back the same."""
-        moved = watched(self._over, until)
+        moved = self._watched(until)
         if self.store.add_path(copy, progress=moved).cid != found.cid:
             raise StorageError("the copy changed on disk", code="CHANGED", hint="hearth worker doctor")
         for _ in unixfs.blocks_of(found.cid, self.store, ReadLimits.of_market(found.tsize, MAX_OUTPUT_ENTRIES)):

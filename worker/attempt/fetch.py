@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -175,12 +175,20 @@ class Fetch:
         except StorageError as error:
             raise supply.refusal(error) from error
 
-    def tree(self, name: str, cid: Cid, limits: ReadLimits, dest: Path) -> None:
-        """Fetch one file or tree within limits, wholly or not at all."""
+    def tree(self, name: str, cid: Cid, limits: ReadLimits, dest: Path, check: Callable[[], None]) -> None:
+        """Fetch one file or tree within limits, wholly or not at all; what `check` raises after a part ends it."""
         self.progress.done, self.progress.total = 0, 0
-        self._tree(self._supply(name), name, cid, limits, dest)
+        self._tree(self._supply(name), name, cid, limits, dest, check)
 
-    def _tree(self, supply: Supply, name: str, cid: Cid, limits: ReadLimits, dest: Path) -> None:
+    def _tree(
+        self,
+        supply: Supply,
+        name: str,
+        cid: Cid,
+        limits: ReadLimits,
+        dest: Path,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         """Fetch one file or tree within limits."""
         self.progress.phase = f"fetching {name}"
         supply.what = f"{name} ({cid})"
@@ -190,6 +198,7 @@ class Fetch:
             self.progress.done += count
             if self.stop.is_set():
                 raise Stopped
+            check()
 
         try:
             unixfs.export(cid, supply, dest, limits, moved)

@@ -79,6 +79,12 @@ class Folder:
         delete_tree(*here)
         return bool(here)
 
+    def drop_copies(self) -> bool:
+        """Delete copies of what the unit has published, whole or not. Say whether there was any."""
+        copies = list(self.path.glob("checkpoint-*"))
+        delete_tree(*copies)
+        return bool(copies)
+
     def put_outputs_on(self, volume: Path) -> bool:
         """Let /out lie on an empty volume; say whether it could be emptied, since it is nobody's else."""
         out = volume / "out"
@@ -220,6 +226,10 @@ class Folders:
         """Delete the data that no attempt needs any more, but of the `busy` ones; return the names of the folders."""
         others = [path for path in self.root.iterdir() if path.name not in busy]
         return [path.name for path in others if not Folder(path).awaits_upload and Folder(path).drop_data()]
+
+    def drop_copies(self) -> list[str]:
+        """Delete the copies of what units have published that are under way; return the names of their folders."""
+        return [path.name for path in self.root.iterdir() if Folder(path).drop_copies()]
 
     def remove_others(self, known: Collection[str]) -> list[str]:
         """Delete what is none of the `known` attempts' folders; return the names."""

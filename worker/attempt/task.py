@@ -57,7 +57,8 @@ class Task:
     """An attempt to carry out. `seconds` are left until the lease's deadline; the last `margin` of them are for upload
     and submit, the last half of these for documents, and the last quarter for the submit alone. In the first `begun`
     seconds the program must be started: later, what is missing could not be declined any more. `topped` seconds of
-    running time were bought for the unit before, beside those of its terms; `state` is what it begins with."""
+    running time were bought for the unit before, beside those of its terms; `states` are what it may begin with, the
+    best first: the one that its lease names, or what is gathered before it has one."""
 
     key: LeaseKey
     terms: Terms
@@ -66,7 +67,7 @@ class Task:
     tries: int = 1
     begun: float = math.inf
     topped: int = 0
-    state: Saved | None = None
+    states: tuple[Saved, ...] = ()
 
     @property
     def paid(self) -> int:
@@ -101,16 +102,19 @@ class Progress:
     total: int = 0
 
 
-def watched(stop: threading.Event, until: float) -> Callable[[str, int], None]:
+LATE: Final = "the outputs are too large to be hashed and stored in the time that the lease left"
+
+
+def watched(stop: threading.Event, until: float, late: str = LATE) -> Callable[[str, int], None]:
     """Return what a store or a namer calls after every part of the data.
 
-    It raises Stopped once `stop` is set, and OutputsLate past a time of `time.monotonic`.
+    It raises Stopped once `stop` is set, and OutputsLate, for the reason `late`, past a time of `time.monotonic`.
     """
 
     def moved(_path: str, _count: int) -> None:
         if stop.is_set():
             raise Stopped
         if time.monotonic() >= until:
-            raise OutputsLate("the outputs are too large to be hashed and stored in the time that the lease left")
+            raise OutputsLate(late)
 
     return moved

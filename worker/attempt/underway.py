@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from hearth.base.errors import StorageError
 from hearth.base.files import NO_ROOM
 from worker.attempt.folder import Folders
 from worker.attempt.task import RETRY_SECONDS, Progress, Stopped, Task, TooLate
@@ -27,6 +28,8 @@ T = TypeVar("T")
 
 GUARD_SECONDS: Final = 0.25
 """How often the disk is looked at."""
+ROOM: Final = 4 << 20
+"""Bytes that the disk must have beside its reserve for a copy to go on: more than one part of it takes."""
 TURN_SECONDS: Final = 0.1
 """How often an attempt that was gathered looks whether it is its turn."""
 
@@ -149,8 +152,9 @@ class Underway:
         """
         with self._lock:
             running = list(self._work.values())
-            # Under the lock, so that no attempt begins in a folder that is being emptied.
-            freed = self._folders.free_dead({str(work.key) for work in running})
+            # Under the lock, so that no attempt begins in a folder that is being emptied. A copy of what runs on is
+            # given up before any attempt is.
+            freed = self._folders.free_dead({str(work.key) for work in running}) or self._folders.drop_copies()
         if freed:
             log.warning("disk full: deleted data that no attempt needs", attempts=freed, disk=self._disk.in_words())
             return
@@ -167,9 +171,12 @@ class Underway:
 
     # ---- room, for the stages of an attempt ----
 
-    def has_room(self, size: int) -> bool:
-        """Say whether `size` bytes can be stored now."""
-        return self._disk.has(size)
+    def check_spare(self, size: int) -> None:
+        """Raise StorageError DISK_FULL where `size` bytes would take room that other attempts may need: of what an
+        attempt can go on without, a copy of its state or another's state."""
+        if not self._disk.spares(size):
+            why = f"this machine's disk has no room for it: {self._disk.in_words()}"
+            raise StorageError(why, code="DISK_FULL", retryable=True)
 
     def await_room(self, size: int, until: float, work: Running) -> None:
         """Wait until `size` bytes can be fetched. Raises TooLate past a time of `time.monotonic`, Stopped."""

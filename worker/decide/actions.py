@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from hearth.protocol.gas import CLAIM_GAS
 from hearth.protocol.types import SENTINEL, Gate, JobId, NodeId, Outcome
@@ -19,9 +19,6 @@ from worker.decide.snapshot import Kind, LeaseKey, Reason, Saved
 if TYPE_CHECKING:
     from hearth.chain.port import Call
     from hearth.market.calls import Calls
-
-MAX_BATCH: Final = 64
-"""The most leases that one `settle_batch` takes."""
 
 Where = tuple[JobId, int]
 """A lease: its job and its index. The index of a claim of an array's next lease is `SENTINEL`, as in its call."""
@@ -244,12 +241,16 @@ class _EndsAttempt(ChainAction):
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint(ChainAction):
-    """Tell the chain of a running attempt's checkpoint, which is stored: `root` are the 32 bytes that name its tree."""
+class Checkpoint(_ForPay):
+    """Tell the chain of a running attempt's checkpoint, which is stored: `root` are the 32 bytes that name its tree.
+
+    It is the attempt's `number`th, from 1: a program may come back to a state that it left.
+    """
 
     kind = Kind.CHECKPOINT
     attempt: LeaseKey
     root: bytes
+    number: int
 
     @property
     def leases(self) -> tuple[Where, ...]:
@@ -257,9 +258,9 @@ class Checkpoint(ChainAction):
         return ((self.attempt.job, self.attempt.index),)
 
     def key(self) -> str:
-        """Name the attempt and the tree."""
+        """Name the attempt, the checkpoint's number and its tree."""
         attempt = self.attempt
-        return f"{self.kind}/{attempt.job.hex()}/{attempt.index}/{attempt.attempts}/{self.root.hex()}"
+        return f"{self.kind}/{attempt.job.hex()}/{attempt.index}/{attempt.attempts}/{self.number}/{self.root.hex()}"
 
     def call(self, by: Caller) -> Call:
         """Build the call."""
@@ -346,7 +347,7 @@ class GiveUp(_EndsAttempt):
 
 @dataclass(frozen=True, slots=True)
 class Settle(_ForPay):
-    """Settle own submitted leases, at most 64: (job, index) each."""
+    """Settle own submitted leases, at most MAX_SETTLE: (job, index) each."""
 
     kind = Kind.SETTLE
     items: tuple[Where, ...]
@@ -399,9 +400,9 @@ class Hands(Protocol):
     def read_spec(self, job: JobId) -> None:
         """Begin to read a job's spec."""
 
-    def gather(self, attempt: LeaseKey, seconds: int, saved: Sequence[Saved]) -> None:
-        """Fetch within `seconds` what an attempt needs whose lease this node may take, and the first of the states in
-        `saved` that the chain has kept."""
+    def gather(self, attempt: LeaseKey, seconds: int, saved: Sequence[Saved], most: int) -> None:
+        """Fetch within `seconds` what an attempt needs whose lease this node may take, and the first state in `saved`
+        that can be had, of those which the chain has kept and which hold no more than `most` seconds."""
 
     def start_attempt(
         self, attempt: LeaseKey, seconds: int, tries: int, begun: int, topped: int, state: Saved | None
@@ -460,15 +461,16 @@ class _OnAttempt(LocalStep):
 class Gather(_OnAttempt):
     """Fetch all that an attempt needs, by the chain second `until`, before its lease is taken; nothing of it runs.
 
-    `saved` are the states that it may begin with, the best first.
+    `saved` are the states that it may begin with, the best first, and `most` how many seconds one may hold.
     """
 
     until: int
     saved: tuple[Saved, ...] = ()
+    most: int = 0
 
     def perform(self, hands: Hands, now: int) -> None:
         """Fetch it in the seconds that are left."""
-        hands.gather(self.attempt, max(0, self.until - now), self.saved)
+        hands.gather(self.attempt, max(0, self.until - now), self.saved, self.most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from hearth.protocol.types import (
     ZERO_ADDRESS,
     Gate,
     JobId,
+    Kept,
     Node,
     NodeId,
     Policy,
@@ -33,7 +34,7 @@ from hearth.protocol.types import (
 )
 from hearth.protocol.units import show_amount
 from worker.decide.actions import Abort, Ack, Action, ChainAction, Claim, Gather, Propose, ReadSpec, Skip
-from worker.decide.policy import refuse_spec, refuse_terms
+from worker.decide.policy import refuse_spec, refuse_terms, refuse_time
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Saved, Snapshot, Stage, Target
 from worker.decide.worth import ceiling, cost, expected_pay, is_worth, most_pay
@@ -48,8 +49,9 @@ def take(
 ) -> list[Action | Skip]:
     """Decide about open leases: acks that are due, then windows that this node leads, then the rest by lot.
 
-    The lot makes workers who see the same leases start at different ones. What was gathered for an ack that is not
-    wanted any more, whatever the reason, is dropped.
+    The lot makes workers who see the same leases start at different ones. What is being gathered for a claim comes
+    last: nobody has promised that unit, so what can be taken now has its slot. What was gathered for an ack that is
+    not wanted any more, whatever the reason, is dropped.
     """
     hold = _hold(snapshot, config, now)
     actions: list[Action | Skip] = []
@@ -73,9 +75,12 @@ def take(
             unit = formulas.with_lapse(lease.unit, lease.best, policy, now)
             live = formulas.has_live_proposal(unit, policy, now)
             leading = live and lease.best.node == snapshot.node.id
+            on = _Candidate(job, policy, lease, unit, untouched, live, leading)
             rank = 2 if not leading else 1 if now < unit.window_end else 0
-            lot = _lot(job.id, lease.index, snapshot.node.id)
-            ranked.append((rank, lot, _Candidate(job, policy, lease, unit, untouched, live, leading)))
+            if not leading and on.key in room.ahead and executions[on.key].stage is Stage.GATHERING:
+                rank = 3
+                room.unpromised.append(on.key)
+            ranked.append((rank, _lot(job.id, lease.index, snapshot.node.id), on))
     reading: set[JobId] = set()
     target = config.target
     for _, _, candidate in sorted(ranked, key=lambda r: (r[0], r[1], r[2].job.id, r[2].lease.index)):
@@ -220,18 +225,25 @@ def _take_lease(
     # Where only the price of a claim has to rise yet, all else is looked at meanwhile.
     if gate and (gate is not Gate.PRICE or rises is None):
         return Skip(*where, gate)
-    # What was gathered for this very lease has a slot.
-    if room.free + (on.key in room.ahead) <= 0:
+    saved = _states(on, config)
+    first = on.leading or (bool(saved) and (execution is not None or now >= job.gather_at))
+    # What was gathered for this very lease has a slot, until a unit that can be taken now has it.
+    full = room.free + (on.key in room.ahead) <= 0
+    outdoes = on.leading or (claim and not first)
+    if on.key in room.outdone or (full and not (outdoes and room.unpromised)):
         return Skip(*where, Reason.SLOTS_FULL)
     if not (on.leading or claim or formulas.proposable(job.terms, unit, now)):
         # Either the winner of the window, another node, has its time to ack, or open claims have not begun.
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
+    too_long = refuse_time(formulas.topped(job.terms, unit), config)
+    if too_long is not None:
+        return Skip(*where, *too_long)
     if job.spec is None:
         return ReadSpec(job.id)
     gas = _lease_gas(on, claim=claim)
-    pay = expected_pay(job, on.policy, snapshot.node.id, ask, room.unpaid[job.id])
-    worth = ceiling(pay, gas, config)
-    loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most_pay(job.terms, on.policy, ask))
+    pay = expected_pay(job, unit, on.policy, snapshot.node.id, ask, room.unpaid[job.id])
+    worth, most = ceiling(pay, gas, config), most_pay(formulas.topped(job.terms, unit), on.policy, ask)
+    loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most)
     if loss:
         return Skip(*where, Reason.UNPROFITABLE, loss)
     if not (on.leading or claim):
@@ -239,13 +251,13 @@ def _take_lease(
     if rises is not None and now < rises:
         # Its slot is not kept free: a cheaper node may be first.
         return Skip(*where, Reason.AWAITS_PRICE, f"{rises - now} s")
-    saved = _states(on, config)
-    first = on.leading or (bool(saved) and (execution is not None or now >= job.gather_at))
     if on.leading and execution is None and now < job.gather_at:
         until = f"until {job.gather_at}"
         return Skip(*where, Reason.RETRY_LATER, f"{until}: what was fetched for its matches was fetched in vain")
     # The slot that an ack will need is kept free, so that nothing else may promise it meanwhile: only for what would be
     # acked, since anybody may propose this node for anything.
+    if full:
+        room.outdo()
     room.engage(bond, job.id)
     ahead = _lead(config, now, on, execution, saved, room) if first else None
     if ahead is not None:
@@ -260,12 +272,24 @@ def _take_lease(
 def _states(on: _Candidate, config: Config) -> tuple[Saved, ...]:
     """Return the states that a unit may begin with, those of its newest attempt first.
 
-    They are strangers': a result that is judged is this node's own bond.
+    They are strangers': a result that is judged is this node's own bond. What they hold is not billed once more, so
+    each leaves the time of one checkpoint at least.
     """
     judged = on.job.terms.judge != ZERO_ADDRESS
     if config.resume == "never" or (config.resume == "unjudged" and judged) or not on.job.terms.checkpoint_every:
         return ()
-    return tuple(saved for saved in on.lease.saved if 0 < saved.attempt <= on.unit.attempts)
+    most = _most_saved(on)
+    return tuple(saved for saved in on.lease.saved if 0 < saved.attempt <= on.unit.attempts and saved.seconds <= most)
+
+
+def _most_saved(on: _Candidate) -> int:
+    """Return how many seconds a state may hold that a unit begins with, its own and those of what it was made of."""
+    return formulas.lease_seconds(formulas.topped(on.job.terms, on.unit)) - on.job.terms.checkpoint_every
+
+
+def may_begin_with(saved: Saved, kept: Kept, most: int) -> bool:
+    """Say whether the chain has kept a checkpoint as its log says, and it holds no more than `most` seconds in all."""
+    return (kept.node, kept.seconds) == (saved.node, saved.seconds) and kept.before + kept.seconds <= most
 
 
 def _resumes(saved: Sequence[Saved], execution: Execution | None) -> int:
@@ -302,7 +326,7 @@ def _lead(
         # It must be whole while the ack can still be mined.
         late = min(int(config.lead), on.policy.ack_time)
         until = unit.window_end + on.policy.ack_time - 1 - late if on.leading else now + STATE_SECONDS
-        return Gather(on.key, until, saved)
+        return Gather(on.key, until, saved, max(0, _most_saved(on)) if saved else 0)
     match execution.stage:
         case Stage.GATHERING:
             return Skip(*where, Reason.GATHERING)

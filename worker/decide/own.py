@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from hearth.protocol import formulas, words
-from hearth.protocol.gas import CLOSE_GAS, SETTLE_GAS, SETTLE_ITEM_GAS, settling_gas
-from hearth.protocol.types import ZERO_ADDRESS, Billing, Outcome, State, TermsFlag, Unit, UnitFlag
+from hearth.protocol.gas import (
+    CHECKPOINT_GAS,
+    CLOSE_GAS,
+    MAX_SETTLE,
+    SETTLE_GAS,
+    SETTLE_ITEM_GAS,
+    paid_checkpoints_gas,
+    settling_batches,
+    settling_gas,
+)
+from hearth.protocol.types import ZERO_ADDRESS, Outcome, State, TermsFlag, Unit, UnitFlag
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
-    MAX_BATCH,
     Abort,
     Action,
     Checkpoint,
@@ -26,6 +34,7 @@ from worker.decide.actions import (
     SubmitResult,
     Where,
 )
+from worker.decide.policy import followed_seconds
 from worker.decide.room import Room
 from worker.decide.snapshot import (
     AHEAD,
@@ -41,7 +50,7 @@ from worker.decide.snapshot import (
     Snapshot,
     Stage,
 )
-from worker.decide.worth import ceiling, close_pay, cost, is_worth, settle_pay
+from worker.decide.worth import ceiling, close_pay, cost, is_worth, saved_pay, settle_pay, without_loss
 
 MAX_BOUND: Final = 4
 """What is not worth settling may bind a share of one in so many of the node's stake."""
@@ -49,7 +58,8 @@ MAX_BOUND: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A unit that can be settled: what that pays, and the bond that it frees, base units.
+    """A unit that can be settled: what that pays, and the bond that it frees, base units, and the gas that it uses
+    beside any other's.
 
     `pay` is None for a unit that ends without the proof it needs: keepers are paid for that.
     """
@@ -57,6 +67,7 @@ class _Due:
     where: Where
     pay: int | None
     bond: int
+    more_gas: int
 
 
 def finish(
@@ -80,7 +91,8 @@ def finish(
                 # Settling what nobody has proven costs this node a slash, and frees its bond.
                 proven = bool(job.terms.flags & TermsFlag.PROVEN)
                 pay = None if proven else settle_pay(job.terms, policy, lease.unit, now)
-                due.append(_Due((key.job, key.index), pay, formulas.bond(job.terms, policy)))
+                more = 0 if proven else paid_checkpoints_gas(lease.unit)
+                due.append(_Due((key.job, key.index), pay, formulas.bond(job.terms, policy), more))
             elif job.terms.flags & TermsFlag.PROVEN:
                 actions.append(Skip(key.job, key.index, Reason.AWAITS_JUDGE))
             else:
@@ -104,28 +116,29 @@ def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Act
     poor: list[_Due] = []
     paying: list[_Due] = []
     for one in due:
-        pays = one.pay is not None and is_worth(ceiling(one.pay, SETTLE_ITEM_GAS, config), config)
+        pays = one.pay is not None and is_worth(ceiling(one.pay, SETTLE_ITEM_GAS + one.more_gas, config), config)
         (paying if pays else poor).append(one)
-    for part in _batches(paying):
-        worth = ceiling(sum(one.pay or 0 for one in part), settling_gas(len(part)), config)
+    for part in settling_batches(paying, _more_gas):
+        gas = settling_gas(len(part)) + sum(map(_more_gas, part))
+        worth = ceiling(sum(one.pay or 0 for one in part), gas, config)
         if is_worth(worth, config):
             batches.append(Settle(tuple(one.where for one in part), worth=worth))
         else:
             poor += part
     bound = sum(one.bond for one in poor)
-    if len(poor) >= MAX_BATCH or bound * MAX_BOUND > snapshot.node.stake or _leaves(snapshot, config):
-        return [*batches, *(Settle(tuple(one.where for one in part)) for part in _batches(poor))]
+    if len(poor) >= MAX_SETTLE or bound * MAX_BOUND > snapshot.node.stake or _leaves(snapshot, config):
+        return [*batches, *(Settle(tuple(one.where for one in part)) for part in settling_batches(poor, _more_gas))]
     return [*batches, *(_left(one, config) for one in poor)]
 
 
 def _left(one: _Due, config: Config) -> Skip:
     if one.pay is None:
         return Skip(*one.where, Reason.AWAITS_JUDGE)
-    return _left_to_keepers(one.where, "settling", one.pay, SETTLE_GAS, config)
+    return _left_to_keepers(one.where, "settling", one.pay, SETTLE_GAS + one.more_gas, config)
 
 
-def _batches(due: Sequence[_Due]) -> list[Sequence[_Due]]:
-    return [due[first : first + MAX_BATCH] for first in range(0, len(due), MAX_BATCH)]
+def _more_gas(one: _Due) -> int:
+    return one.more_gas
 
 
 def _due_at(unit: Unit) -> int:
@@ -160,7 +173,7 @@ def _advance(
         case Stage.WORKING if unit.state == State.RUNNING and _is_late(job, unit, execution, config, now):
             return _give_back(job, unit, config, now, key, execution.report, Outcome.BAD_INPUT)
         case Stage.WORKING if execution.offered is not None and _may_save(unit, config, now):
-            return Checkpoint(key, execution.offered)
+            return _save(config, now, key, job, lease, execution, execution.offered)
         case Stage.WORKING:
             return Skip(key.job, key.index, Reason.RUNNING)
         case Stage.DONE if unit.state == State.CLOSING and job.terms.flags & TermsFlag.PROVEN:
@@ -213,6 +226,19 @@ def _may_save(unit: Unit, config: Config, now: int) -> bool:
     return unit.state is State.RUNNING and unit.resumable and now < unit.deadline_at - 1 - config.lead
 
 
+def _save(
+    config: Config, now: int, key: LeaseKey, job: Job, lease: Lease, execution: Execution, root: bytes
+) -> Checkpoint | Skip:
+    """Send a checkpoint once what it secures pays for its gas: a program chooses how often its state changes."""
+    last = next((saved.seconds for saved in lease.saved if saved.attempt == key.attempts), 0)
+    pay = saved_pay(job.terms, words.unpack_policy(job.terms.policy), lease.unit, last, now)
+    worth = ceiling(pay, CHECKPOINT_GAS, without_loss(config))
+    if is_worth(worth, config):
+        return Checkpoint(key, root, execution.offers, worth=worth)
+    secures, costs = show_amount(pay, config.asset), show_amount(cost(CHECKPOINT_GAS, config), config.asset)
+    return Skip(key.job, key.index, Reason.RUNNING, f"a checkpoint now secures {secures} and costs {costs}: it waits")
+
+
 def _late_at(job: Job, unit: Unit, config: Config) -> float:
     """Return when a lease must be given back, whatever its attempt waits for, for that to be mined in time.
 
@@ -249,7 +275,7 @@ def _start(
     begun_by = int(_decline_by(job, lease.unit, config)) - 2
     if now >= begun_by:
         begun_by = lease.unit.deadline_at
-    topped = lease.unit.seconds if job.terms.billing is Billing.METERED else 0
+    topped = followed_seconds(job.terms, lease.unit, config)
     state = next((saved for saved in lease.saved if saved.attempt == lease.unit.resume), None)
     return StartRun(key, lease.unit.deadline_at, tries, begun_by, topped, state)
 

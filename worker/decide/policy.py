@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from hearth.protocol import formulas, words
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.types import RATE_SCALE, ZERO_ADDRESS, Terms, TermsFlag
+from hearth.protocol.types import RATE_SCALE, ZERO_ADDRESS, Terms, TermsFlag, Unit
 from hearth.protocol.units import format_duration, format_size, show_amount, show_rate
 from worker import registries
 from worker.decide.snapshot import Config, Reason, SpecFacts
@@ -74,9 +74,9 @@ def _bound_too_much(terms: Terms, config: Config) -> str:
 def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | None:
     """Return why a job is not taken for its time or its pay."""
     seconds = formulas.lease_seconds(terms)
-    if seconds > config.max_seconds:
-        most = format_duration(config.max_seconds)
-        return Reason.TOO_LONG, f"it may run for {format_duration(seconds)}, and accept.max_runtime is {most}"
+    too_long = refuse_time(terms, config)
+    if too_long is not None:
+        return too_long
     slack = formulas.grace(terms, words.unpack_policy(terms.policy))
     if slack < config.lead:
         late = f"this machine's transactions take {config.lead:.1f} s"
@@ -89,6 +89,22 @@ def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | Non
         paid, least = show_amount(pay, config.asset), show_amount(config.min_pay, config.asset)
         return Reason.PAY_BELOW_MINIMUM, f"a unit pays at most {paid}, and accept.min_pay is {least}"
     return None
+
+
+def refuse_time(terms: Terms, config: Config) -> Refusal | None:
+    """Return why a unit is not taken for its time, None where that is no reason; `terms` are those with its top-ups."""
+    seconds = formulas.lease_seconds(terms)
+    if seconds <= config.max_seconds:
+        return None
+    most = format_duration(config.max_seconds)
+    return Reason.TOO_LONG, f"it may run for {format_duration(seconds)}, and accept.max_runtime is {most}"
+
+
+def followed_seconds(terms: Terms, unit: Unit, config: Config) -> int:
+    """Return for how many of the seconds that a unit was topped up by this worker runs it: no longer in all than it
+    would have taken it for, and never less than its terms say."""
+    bought = formulas.lease_seconds(formulas.topped(terms, unit)) - formulas.lease_seconds(terms)
+    return min(bought, max(0, config.max_seconds - formulas.lease_seconds(terms)))
 
 
 def refuse_spec(spec: SpecFacts, config: Config) -> Refusal | None:

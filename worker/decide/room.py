@@ -40,8 +40,17 @@ class Room:
     # What is gathered for leases that are not this node's yet, each in a slot that `free` lacks already; `take` says
     # which of it is still wanted.
     ahead: set[LeaseKey] = field(default_factory=set)
+    # What of it nobody has promised: brought here for claims, whose slots go to whatever can be taken now.
+    unpromised: list[LeaseKey] = field(default_factory=list)
+    # What of it has lost its slot so.
+    outdone: set[LeaseKey] = field(default_factory=set)
     # Units of each job that are taken, run, or wait for their judge: they have cost gas and brought nothing yet.
     unpaid: Counter[JobId] = field(default_factory=Counter)
+
+    def outdo(self) -> None:
+        """Give the slot of something that nobody has promised to what can be taken now."""
+        self.outdone.add(self.unpromised.pop())
+        self.free += 1
 
     def engage(self, bond: int, job: JobId | None = None) -> None:
         """Count one more lease, of a job where it is not counted as unpaid yet."""

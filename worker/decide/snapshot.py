@@ -208,8 +208,8 @@ class Execution:
     """An attempt as the journal knows it. `result`, `report`, `used` and `outcome` count from DONE or REFUSED on.
 
     `begun` says that its program has been started: nothing that it needs is missing. `offered` names a checkpoint that
-    is stored and that the chain has neither taken nor refused, `resumes` the attempt whose checkpoint lies here whole
-    for it, 0 for none.
+    is stored and that the chain has neither taken nor refused, the attempt's `offers`th, `resumes` the attempt whose
+    checkpoint lies here whole for it, 0 for none.
     """
 
     key: LeaseKey
@@ -222,6 +222,7 @@ class Execution:
     begun: bool = False
     offered: bytes | None = None
     resumes: int = 0
+    offers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,21 @@ Source: docs/decisions/0041-what-runs-has-paid-nothing.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hearth.protocol import formulas
 from hearth.protocol.types import COIN, RATE_SCALE, NodeId, Policy, State, Terms, TermsFlag, Unit
 from worker.decide.snapshot import Config, Job
 
 
-def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int) -> int:
+def expected_pay(job: Job, unit: Unit, policy: Policy, node: NodeId, rate: int, unpaid: int) -> int:
     """Return what one more unit of a job is expected to pay the node's owner, base units, less the fee.
 
-    `rate` is the node's ask. It is what the node's units of that job paid, or will, on average, where each of the
-    `unpaid` ones, which are being taken or run, counts as one that brought nothing; the most that a unit can pay where
-    the node has had none.
+    `unit` is the one, `rate` the node's ask. It is what the node's units of that job paid, or will, on average, where
+    each of the `unpaid` ones, which are being taken or run, counts as one that brought nothing; the most that this one
+    can pay where the node has had none.
     """
-    terms, most = job.terms, most_pay(job.terms, policy, rate)
+    terms, most = job.terms, most_pay(formulas.topped(job.terms, unit), policy, rate)
     waiting = [lease.unit for lease in job.leases if lease.unit.state is State.SUBMITTED and lease.unit.node == node]
     if terms.flags & TermsFlag.PROVEN:
         waiting = []  # they may be paid, or not
@@ -32,9 +34,18 @@ def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int)
 
 
 def most_pay(terms: Terms, policy: Policy, rate: int) -> int:
-    """Return the most that a unit brings its node at a rate, less the fee."""
+    """Return the most that a unit brings its node at a rate, less the fee; `terms` are those with its top-ups."""
     most = min(formulas.price(terms), rate * formulas.lease_seconds(terms) // RATE_SCALE)
     return most - formulas.fee_of(most, policy)
+
+
+def saved_pay(terms: Terms, policy: Policy, unit: Unit, last: int, now: int) -> int:
+    """Return what a RUNNING unit's checkpoint secures, less the fee: what its node is paid for the time since the last
+    one, which was at `last` seconds of the lease (0 for none), where another attempt makes a result of it."""
+    share, whole = formulas.CHECKPOINT_SHARE
+    seconds = max(0, min(now - unit.started, formulas.lease_seconds(formulas.topped(terms, unit))) - last)
+    pay = unit.rate * seconds * share // whole // RATE_SCALE
+    return pay - formulas.fee_of(pay, policy)
 
 
 def settle_pay(terms: Terms, policy: Policy, unit: Unit, now: int) -> int:
@@ -57,6 +68,11 @@ def ceiling(pay: int, gas: int, config: Config) -> int | None:
     if config.max_loss is None or not config.coin_price:
         return None
     return (pay + config.max_loss) * COIN // (gas * config.coin_price)
+
+
+def without_loss(config: Config) -> Config:
+    """Return what the provider allows where no loss is allowed: of what may be left out, and is sent many times."""
+    return config if config.max_loss is None else replace(config, max_loss=0)
 
 
 def is_worth(ceiling: int | None, config: Config) -> bool:

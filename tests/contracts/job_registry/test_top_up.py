@@ -361,8 +361,8 @@ def test_top_up__open_again_and_cancelled__is_refunded_with_it(market: World) ->
     assert got == {"submitter": BUDGET + 9_000 * MOST}
 
 
-def test_top_up__lost_by_a_slow_rate__weighs_the_longer_lease(world: World) -> None:
-    """A failure counts by the fee of every second that it could have billed."""
+def test_top_up__lost__weighs_what_the_terms_say(world: World) -> None:
+    """A submitter who tops up a lease that fails makes its failure no heavier."""
     plain, longer = (world.register(ask=OFFER.ask // 100) for _ in range(2))
     for node, seconds in ((plain, 0), (longer, 1_000)):
         terms = world.post(**METERED)
@@ -370,7 +370,7 @@ def test_top_up__lost_by_a_slow_rate__weighs_the_longer_lease(world: World) -> N
         if seconds:
             world.top_up(terms, seconds)
         world.give_up(terms)
-    assert 0 < 2 * node_state(world, plain).s <= node_state(world, longer).s + 2
+    assert 0 < node_state(world, plain).s == node_state(world, longer).s
 
 
 @pytest.mark.parametrize("verdict", [Verdict.CONFIRM, Verdict.REJECT, Verdict.VOID])
@@ -405,7 +405,7 @@ def test_top_up__unproven__costs_the_node_the_slash_of_the_terms(market: World) 
 
 
 def test_top_up__kept_checkpoint__is_paid_from_the_longer_time(market: World) -> None:
-    """What the terms alone would not leave, the longer lease does."""
+    """It has its seconds first, and the result what the longer lease leaves."""
     terms, _ = _topped(market, 500, checkpoint_every=60)
     market.evm.warp(600)
     market.checkpoint(terms)
@@ -417,5 +417,6 @@ def test_top_up__kept_checkpoint__is_paid_from_the_longer_time(market: World) ->
     market.evm.warp(110)
     market.submit(terms, sender=operator)
     receipt = market.accept(terms)
-    assert receipt.event("CheckpointPaid")["pay"] == 500 * SECOND * 8 // 10
+    assert receipt.event("CheckpointPaid")["pay"] == 600 * SECOND * 8 // 10
+    assert receipt.event("Settled")["pay"] == 900 * SECOND
     assert market.lock_of(terms) == 0

@@ -27,7 +27,7 @@ def evm() -> Evm:
 
 def _deploy(evm: Evm, jobs: str | None = None, **changes: int) -> Contract:
     escrow = evm.deploy("Escrow", NATIVE)
-    return evm.deploy("NodeRegistry", escrow, jobs or evm.account("jobs"), *{**GOOD, **changes}.values())
+    return evm.deploy("NodeRegistry", escrow, jobs or evm.account("jobs"), *{**GOOD, **changes}.values(), NATIVE)
 
 
 def test_constructor__world__reads_back_every_parameter(market: w.World) -> None:

@@ -24,6 +24,7 @@ from tests.worker.attempt.test_executor import Rig, wait
 from worker.attempt.folder import Folder
 from worker.attempt.task import Task
 from worker.decide import LeaseKey, Saved, Stage
+from worker.disk import Disk
 from worker.journal import Phase
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "resume" / "count.wasm"
@@ -85,7 +86,7 @@ def test_start__unit_that_publishes__offers_a_whole_state_that_the_store_has(rig
     # One is offered at a time: what comes after it waits for the chain.
     time.sleep(1.5)
     assert offered(rig) == root
-    rig.journal.take_back(KEY)
+    rig.journal.take_back(KEY, taken=True)
     assert offered(rig) != root
     assert rig.executor.tally.stored == 2 and rig.executor.tally.failed == 0
 
@@ -97,10 +98,10 @@ def test_start__lost_unit_begun_again_with_its_state__goes_on_where_it_was(rig: 
     rig.executor.stop(KEY, "the lease is lost")
     rig.finished()
     saved = Saved(1, NodeId(9), 5, root)
-    rig.executor.gather(Task(NEXT, terms, 60, 0.0, state=saved))
+    rig.executor.gather(Task(NEXT, terms, 60, 0.0, states=(saved,)))
     wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
     assert [one.resumes for one in rig.executor.ahead()] == [1]
-    rig.executor.start(Task(NEXT, terms, 120, 1.0, state=saved))
+    rig.executor.start(Task(NEXT, terms, 120, 1.0, states=(saved,)))
     found = result_of(rig, NEXT, tmp_path / "got")
     done = found["steps_of_attempts"]
     assert len(done) == 2 and sum(done) == found["steps"] == 12 and min(done) > 0
@@ -113,7 +114,7 @@ def test_start__lost_unit_begun_again_with_its_state__goes_on_where_it_was(rig: 
 def test_start__chain_says_anew_though_a_state_was_gathered__begins_anew(rig: Rig, tmp_path: Path) -> None:
     terms = count(rig, 3, "1000")
     saved = Saved(1, NodeId(9), 5, state(rig, tmp_path, "2 00000000000000aa 1 2\n"))
-    rig.executor.gather(Task(NEXT, terms, 60, 0.0, state=saved))
+    rig.executor.gather(Task(NEXT, terms, 60, 0.0, states=(saved,)))
     wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
     rig.executor.start(Task(NEXT, terms, 120, 1.0))
     assert result_of(rig, NEXT, tmp_path / "got")["steps_of_attempts"] == [3]
@@ -129,7 +130,7 @@ def state(rig: Rig, tmp_path: Path, text: str) -> bytes:
 def test_start__worker_begins_again_with_its_own_lease__state_is_fetched_once_more(rig: Rig, tmp_path: Path) -> None:
     terms = count(rig, 3, "1000")
     saved = Saved(1, NodeId(9), 5, state(rig, tmp_path, "2 00000000000000aa 1 2\n"))
-    rig.executor.start(Task(NEXT, terms, 120, 1.0, tries=2, state=saved))
+    rig.executor.start(Task(NEXT, terms, 120, 1.0, tries=2, states=(saved,)))
     assert result_of(rig, NEXT, tmp_path / "got")["steps_of_attempts"] == [2, 1]
 
 
@@ -175,11 +176,42 @@ def test_gather__state_that_cannot_be_used__begins_anew_and_never_refuses(rig: R
     folder.mkdir()
     terms = count(rig, 3, "1000")
     rig.executor.allow(replace(rig.bounds, pace=replace(rig.bounds.pace, window=1.0)), 3_600)
-    rig.executor.gather(Task(NEXT, terms, 30, 0.0, state=Saved(1, NodeId(9), 5, make(rig, folder))))
+    rig.executor.gather(Task(NEXT, terms, 30, 0.0, states=(Saved(1, NodeId(9), 5, make(rig, folder)),)))
     wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
     assert [one.resumes for one in rig.executor.ahead()] == [0]
+    assert rig.executor.tally.unusable == 1
     rig.executor.start(Task(NEXT, terms, 120, 1.0))
     assert result_of(rig, NEXT, tmp_path / "got")["steps_of_attempts"] == [3]
+
+
+def test_gather__newest_state_does_not_come__has_its_share_of_the_time_and_no_more(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = Saved(1, NodeId(9), 5, state(rig, tmp_path, "2 00000000000000aa 1 2\n"))
+    gone = [Saved(attempt, NodeId(8), 1, os.urandom(32)) for attempt in (4, 3)]
+    get, roots = rig.store.get_block, {one.root for one in gone}
+
+    def search(cid: Any, timeout: float = 0) -> bytes:
+        """Look for what is nowhere for as long as may be."""
+        time.sleep(timeout if cid.digest in roots else 0)
+        return get(cid, timeout)
+
+    monkeypatch.setattr(rig.store, "get_block", search)
+    rig.executor.gather(Task(LeaseKey(KEY.job, 0, 5), count(rig, 3, "1000"), 12, 0.0, states=(*gone, good)))
+    wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
+    assert [one.resumes for one in rig.executor.ahead()] == [1]
+    assert rig.executor.tally.unusable == 2
+
+
+def test_gather__home_without_room_for_a_state__begins_anew_and_stops_nothing(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Disk, "spares", lambda disk, size: False)
+    saved = Saved(1, NodeId(9), 5, state(rig, tmp_path, "2 00000000000000aa 1 2\n"))
+    rig.executor.gather(Task(NEXT, count(rig, 3, "1000"), 60, 0.0, states=(saved,)))
+    wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
+    assert [one.resumes for one in rig.executor.ahead()] == [0]
+    assert (rig.executor.tally.unusable, rig.executor.starved) == (1, 0)
 
 
 # ---- what fails, and what is cleaned up ----
@@ -250,7 +282,7 @@ def test_sweep__attempt_that_has_ended__its_checkpoints_are_let_go(rig: Rig) -> 
     roots = []
     for _ in range(3):
         roots.append(offered(rig))
-        rig.journal.take_back(KEY)
+        rig.journal.take_back(KEY, taken=True)
         wait(lambda: rig.executor.tally.stored > len(roots))
     folder = Folder(rig.home / "jobs" / str(KEY))
     wait(lambda: len(folder.read_checkpoints()) == 2)

@@ -1,0 +1,131 @@
+"""Change the market's defaults: hearth gov status|queue|drop|execute|pause|accept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hearth.cli.leaf import Leaf, Run
+from hearth.cli.root import Group
+from hearth.client.views import moment
+from hearth.protocol.units import format_duration
+
+if TYPE_CHECKING:
+    from hearth.client.reports import ChangeRow, GovAction, Governed
+
+
+@click.group(cls=Group)
+def gov() -> None:
+    """Change the market's defaults: late, and in the open."""
+
+
+def _print_tx(function: Callable[..., Any]) -> Callable[..., Any]:
+    text = "Print the transaction, for a Safe or another machine to send."
+    return click.option("--print-tx", is_flag=True, help=text)(function)
+
+
+def change_lines(rows: Iterable[ChangeRow]) -> list[str]:
+    """Return a line for each change."""
+    return [f"  {row['change'][:14]}  {_when(row)}: {row['text']}" for row in rows]
+
+
+def _when(row: ChangeRow) -> str:
+    if row["state"] == "waiting":
+        return f"from {moment(row['due'])}"
+    if row["state"] == "due":
+        return f"now, until {moment(row['until'])}"
+    return f"lapsed, {moment(row['until'])}" if row["state"] == "lapsed" else row["state"]
+
+
+def _governor(what: str, one: Governed) -> str:
+    who = "the Steward" if one["steward"] else f"{one['governor']}, and not the Steward"
+    offered = f", offered to {one['offered']}" if one["offered"] else ""
+    paused = f", last paused until {moment(one['paused_until'])}" if one["paused_until"] else ""
+    return f"  {what} are governed by {who}{offered}{paused}"
+
+
+def _show(run: Run, report: GovAction) -> None:
+    if "prepared" in report:
+        run.out.emit(report, lambda: [json.dumps(report["prepared"], indent=2)])
+        return
+    change = report.get("change", "")
+    line = f"a dry run, nothing was sent: {report['text']}" if report["dry_run"] else report["text"]
+    following = [f"next: hearth gov execute {change[:14]}"] if report["action"] == "queue" else []
+    # Each transaction was told when it was mined.
+    run.out.emit(report, lambda: [line, *following], [change or facts["tx"] for facts in report["transactions"]])
+
+
+@gov.command("status", cls=Leaf)
+def gov_status(run: Run) -> None:
+    """Show council, guardian and governors, and the changes that wait or are over."""
+    report = run.client.gov.status()
+
+    def text() -> list[str]:
+        offered = f", whose seat is offered to {report['offered_council']}" if report["offered_council"] else ""
+        waits = [row for row in report["changes"] if row["state"] in ("waiting", "due")]
+        over = [row for row in report["changes"] if row not in waits]
+        return [
+            f"{report['network']}, block {report['block']}, {moment(report['time'])}",
+            f"  council {report['council']}{offered}",
+            f"  guardian {report['guardian'] or 'none'}",
+            _governor("posts", report["posts"]),
+            _governor("registrations", report["registrations"]),
+            f"  a change waits {format_duration(report['delay'])}",
+            *(["waits", *change_lines(waits)] if waits else ["nothing waits"]),
+            *(["is over", *change_lines(over)] if over else []),
+        ]
+
+    run.out.emit(report, text, [row["change"] for row in report["changes"] if row["state"] in ("waiting", "due")])
+
+
+@gov.command("queue", cls=Leaf)
+@click.argument("kind", type=click.Choice(["policy", "minimum-stake", "governor", "council", "guardian"]))
+@click.argument("values", nargs=-1)
+@_print_tx
+def gov_queue(run: Run, kind: str, values: tuple[str, ...], print_tx: bool) -> None:
+    """Announce a change, as the council; anybody can execute it once its delay is over.
+
+    \b
+      policy FIELD=VALUE...           of new jobs: fee_bps=300, ack_time=90s, min_price=0.000002
+      minimum-stake AMOUNT            of new registrations
+      governor posts ADDRESS          offer the rights over posts, and so over registrations
+      council ADDRESS                 offer the council's seat
+      guardian ADDRESS                seat a guardian
+    In place of an ADDRESS, none takes an offer back, or leaves the guardian's seat empty.
+    """
+    _show(run, run.client.gov.queue(kind, values, print_tx=print_tx))
+
+
+@gov.command("drop", cls=Leaf)
+@click.argument("change", metavar="CHANGE|previous-policy")
+@_print_tx
+def gov_drop(run: Run, change: str, print_tx: bool) -> None:
+    """Take a queued change back, or end the previous policy at once, as council or guardian."""
+    _show(run, run.client.gov.drop(change, print_tx=print_tx))
+
+
+@gov.command("execute", cls=Leaf)
+@click.argument("change")
+@_print_tx
+def gov_execute(run: Run, change: str, print_tx: bool) -> None:
+    """Carry out a change that is due; anybody may."""
+    _show(run, run.client.gov.execute(change, print_tx=print_tx))
+
+
+@gov.command("pause", cls=Leaf)
+@click.argument("what", nargs=-1, metavar="posts|registrations...")
+@_print_tx
+def gov_pause(run: Run, what: tuple[str, ...], print_tx: bool) -> None:
+    """Stop new posts, new registrations or both for 7 days, each once in 30, as council or guardian."""
+    _show(run, run.client.gov.pause(what, print_tx=print_tx))
+
+
+@gov.command("accept", cls=Leaf)
+@click.argument("what", nargs=-1, metavar="council|posts|registrations...")
+@_print_tx
+def gov_accept(run: Run, what: tuple[str, ...], print_tx: bool) -> None:
+    """Take the council's seat, or let the Steward take the governor's rights that it was offered."""
+    _show(run, run.client.gov.accept(what, print_tx=print_tx))

@@ -1,0 +1,254 @@
+"""Changes of a market's defaults as people write and read them, and those that its Steward tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from hearth.base.errors import UsageError
+from hearth.client.money import recipient
+from hearth.market.changes import DROPPED, EXECUTED, LIFE, Change, ChangeOp
+from hearth.market.events import MAX_TIME
+from hearth.protocol.units import format_amount, format_duration, parse_amount, parse_duration
+
+if TYPE_CHECKING:
+    from hearth.chain.port import Block
+    from hearth.client.reports import ChangedValue, ChangeRow, Plain
+    from hearth.market.events import ChangeQueued
+    from hearth.market.network import Network
+    from hearth.market.reads import Market
+    from hearth.protocol.types import Policy
+    from hearth.protocol.units import Asset
+
+ChangeState = Literal["waiting", "due", "lapsed", "dropped", "executed"]
+"""What became of a change: "due" can be executed now, "lapsed" nobody executed in time."""
+AMOUNTS: Final = ("min_price", "min_keeper_fee", "probation_price")
+SHARES: Final = ("fee_bps", "min_bond_bps")
+SPANS: Final = (
+    *("claim_ramp", "fresh_delay", "fetch_floor", "min_match_window", "ack_time", "open_claim_after", "cancel_notice"),
+    *("grace_floor", "start_fee_seconds", "min_challenge_window", "key_timeout", "min_checkpoint"),
+)
+"""The fields of a policy that a change may name: amounts of the asset, 1/10,000, spans of time."""
+KINDS: Final = {
+    ChangeOp.SET_POLICY: "policy",
+    ChangeOp.SET_MINIMUM_STAKE: "minimum-stake",
+    ChangeOp.OFFER_POSTS: "governor posts",
+    ChangeOp.OFFER_REGISTRATIONS: "governor registrations",
+    ChangeOp.OFFER_COUNCIL: "council",
+    ChangeOp.SEAT_GUARDIAN: "guardian",
+}
+"""How each operation is written behind `hearth gov queue`."""
+OVER: Final = 10
+"""Changes that are over and shown: the newest."""
+MAX_LOOKED: Final = 200
+"""Changes that may still wait and are looked up, the newest: a provider's logs could name any number."""
+_QUEUE: Final = "hearth gov queue --help"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A change that the Steward holds: when it is or was due, what became of it, and the block that queued it."""
+
+    change: Change
+    due: int
+    state: ChangeState
+    block: int
+
+    @property
+    def open(self) -> bool:
+        """Say whether it can be executed, now or later."""
+        return self.state in ("waiting", "due")
+
+
+# ---- what people write ----
+
+
+def read_change(kind: str, arguments: Sequence[str], policy: Policy, network: Network) -> tuple[ChangeOp, int]:
+    """Return the operation and the word that a change's words mean; a policy's other fields stay those of `policy`.
+
+    Raises UsageError BAD_CHANGE, BAD_AMOUNT, BAD_DURATION, BAD_ADDRESS.
+    """
+    if kind == "policy":
+        return ChangeOp.SET_POLICY, _policy_word(arguments, policy, network.asset)
+    if kind == "governor":
+        if len(arguments) != 2 or arguments[0] not in ("posts", "registrations"):
+            raise _bad("a governor is of posts or of registrations", "hearth gov queue governor posts ADDRESS")
+        op = ChangeOp.OFFER_POSTS if arguments[0] == "posts" else ChangeOp.OFFER_REGISTRATIONS
+        return op, _address_word(arguments[1], network)
+    if kind not in ("minimum-stake", "council", "guardian"):
+        raise _bad(f"{kind} is nothing that a council changes: {', '.join(KINDS.values())}", _QUEUE)
+    if len(arguments) != 1:
+        raise _bad(f"{kind} takes one value", _QUEUE)
+    if kind == "minimum-stake":
+        return ChangeOp.SET_MINIMUM_STAKE, parse_amount(arguments[0], network.asset)
+    op = ChangeOp.OFFER_COUNCIL if kind == "council" else ChangeOp.SEAT_GUARDIAN
+    return op, _address_word(arguments[0], network)
+
+
+def _policy_word(arguments: Sequence[str], policy: Policy, asset: Asset) -> int:
+    from hearth.protocol import words
+
+    values: dict[str, int] = {}
+    for argument in arguments:
+        name, sign, text = argument.partition("=")
+        if not sign or name not in (*AMOUNTS, *SHARES, *SPANS):
+            raise _bad(f"{argument!r} is not FIELD=VALUE of {', '.join((*SHARES, *AMOUNTS, *SPANS))}", _QUEUE)
+        if name in values:
+            raise _bad(f"{name} is named twice", _QUEUE)
+        values[name] = _value(name, text, asset)
+    if not values:
+        raise _bad("it names no field of the policy", "hearth gov queue policy fee_bps=300")
+    try:
+        return words.pack_policy(replace(policy, **values))
+    except ValueError as error:
+        raise _bad(f"no policy holds that: {error}", "amounts have three digits; hearth net params") from error
+
+
+def _value(name: str, text: str, asset: Asset) -> int:
+    if name in AMOUNTS:
+        return parse_amount(text, asset)
+    if name in SPANS:
+        return parse_duration(text)
+    if not text.isascii() or not text.isdecimal() or len(text) > 5:
+        raise _bad(f"{name} is a whole number of 1/10,000, not {text!r}", f"{name}=500 is 5 %")
+    return int(text)
+
+
+def _address_word(text: str, network: Network) -> int:
+    return 0 if text == "none" else int(recipient(text, network, why="nobody could act as it"), 16)
+
+
+def _bad(message: str, hint: str) -> UsageError:
+    return UsageError(message, hint=hint, code="BAD_CHANGE")
+
+
+# ---- what people read ----
+
+
+def changed_values(change: Change, policy: Policy | None, asset: Asset) -> list[ChangedValue]:
+    """Return which fields of `policy` a change of the policy replaces; none for other changes, or without a policy."""
+    from hearth.protocol import words
+
+    if change.op is not ChangeOp.SET_POLICY or policy is None:
+        return []
+    before, after = asdict(policy), asdict(words.unpack_policy(change.word))
+    return [
+        {
+            "name": name,
+            "before": _number(before[name]),
+            "after": _number(after[name]),
+            "before_text": _shown(name, before[name], asset),
+            "after_text": _shown(name, after[name], asset),
+        }
+        for name in after
+        if before[name] != after[name]
+    ]
+
+
+def _number(value: int) -> Plain:
+    return str(value) if value > 2**53 else value
+
+
+def _shown(name: str, value: int, asset: Asset) -> str:
+    if name in AMOUNTS:
+        return format_amount(value, asset)
+    return format_duration(value) if name in SPANS else str(value)
+
+
+def change_row(seen: Seen, policy: Policy | None, asset: Asset) -> ChangeRow:
+    """Return a change for reports; `policy` is the one that a change of it replaces."""
+    change = seen.change
+    values = changed_values(change, policy, asset)
+    what = ", ".join(f"{row['name']} {row['before_text']} -> {row['after_text']}" for row in values)
+    return {
+        "change": "0x" + change.id.hex(),
+        "kind": KINDS[change.op],
+        "word": f"{change.word:#066x}",
+        "salt": str(change.salt),
+        "state": seen.state,
+        "block": seen.block,
+        "due": seen.due,
+        "until": seen.due + LIFE,
+        "values": values,
+        "text": f"policy: {what}" if what else change.in_words(asset),
+    }
+
+
+# ---- what the chain says ----
+
+
+def read_changes(market: Market, head: Block) -> tuple[list[Seen], int]:
+    """Return what waits and the newest that are over, oldest first, and how many others were not looked at.
+
+    They are found in the Steward's logs, and each is believed as the Steward holds it at that block; a log of a change
+    that it does not hold is a stray. A provider can leave logs out, and make up none.
+    """
+    from hearth.market.events import ChangeQueued, topic_of
+
+    network = market.network
+    logs = market.port.logs(
+        [network.steward], (topic_of(ChangeQueued),), from_block=network.deploy_block, to_block=head.number
+    )
+    queued: dict[bytes, ChangeQueued] = {}
+    for event in market.events_in(logs):
+        if not isinstance(event, ChangeQueued):
+            continue
+        if event.change in queued:
+            market.strays.note(event.log, f"change 0x{event.change.hex()[:12]} is queued already")
+        else:
+            queued[event.change] = event
+    young = [name for name, event in queued.items() if head.timestamp < event.due + LIFE][-MAX_LOOKED:]
+    looked = {*young, *[name for name, event in queued.items() if head.timestamp >= event.due + LIFE][-OVER:]}
+    found = [seen for name, event in queued.items() if name in looked for seen in _seen(market, event, head)]
+    over = [seen.change.id for seen in found if not seen.open][-OVER:]
+    return [seen for seen in found if seen.open or seen.change.id in over], len(queued) - len(looked)
+
+
+def _seen(market: Market, event: ChangeQueued, head: Block) -> Iterator[Seen]:
+    """Yield the change that a log queued as the Steward holds it, nothing where it does not."""
+    change = Change(ChangeOp(event.op), event.word, event.salt)
+    state = market.change(change.id, head.hash)
+    if state == 0 or state > MAX_TIME:
+        why = "was never queued" if state == 0 else "is due at a time beyond reason"
+        market.strays.note(event.log, f"change 0x{change.id.hex()[:12]} {why}")
+        return
+    if state > EXECUTED and state != event.due:
+        market.strays.note(event.log, f"change 0x{change.id.hex()[:12]} is due at {state}, not at {event.due}")
+    due = state if state > EXECUTED else event.due
+    yield Seen(change, due, state_of(state, head.timestamp), event.log.block_number)
+
+
+def state_of(state: int, now: int) -> ChangeState:
+    """Return what became of a change of which the Steward holds `state`, which is not 0."""
+    if state in (DROPPED, EXECUTED):
+        return "dropped" if state == DROPPED else "executed"
+    if now < state:
+        return "waiting"
+    return "due" if now < state + LIFE else "lapsed"
+
+
+def replaced_policies(market: Market, head: Block) -> dict[int, Policy]:
+    """Return by word of each policy that was set the one that it replaced at last, as Rules' logs tell it."""
+    from hearth.market.events import PolicyChanged, topic_of
+    from hearth.protocol import words
+
+    network = market.network
+    logs = market.port.logs(
+        [network.rules], (topic_of(PolicyChanged),), from_block=network.deploy_block, to_block=head.number
+    )
+    return {
+        event.policy: words.unpack_policy(event.previous)
+        for event in market.events_in(logs)
+        # The first policy replaced none, and one that is dropped is told of without an end.
+        if isinstance(event, PolicyChanged) and event.previous and event.until
+    }
+
+
+def change_rows(market: Market, head: Block, seen: Iterable[Seen]) -> list[ChangeRow]:
+    """Return changes for reports: a policy's fields against those it replaced, or would replace now."""
+    asset, policy = market.network.asset, market.policies(head.hash).policy
+    shown = list(seen)
+    executed = [one for one in shown if one.state == "executed" and one.change.op is ChangeOp.SET_POLICY]
+    replaced = replaced_policies(market, head) if executed else {}
+    return [change_row(one, replaced.get(one.change.word) if one in executed else policy, asset) for one in shown]
