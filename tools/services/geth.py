@@ -44,8 +44,8 @@ START_SECONDS: Final = 60.0
 def genesis(rules: str = "osaka", *, chain_id: int = CHAIN_ID, **fields: Any) -> dict[str, Any]:
     """Return the chain's block 0 under one of RULES; its time is now, so that each one made is another chain.
 
-    `fields` take the place of its own but in `config`. The contracts that mainnet's forks placed (deposits, withdrawals, history) are
-    left out: geth makes blocks without them, and no transaction's gas depends on them.
+    `fields` take the place of its own but in `config`. The contracts that mainnet's forks placed (deposits,
+    withdrawals, history) are left out: geth makes blocks without them, and no transaction's gas depends on them.
     """
     from hearth.local.devnet import KEYS, account
 
@@ -71,7 +71,9 @@ def initialise(program: Path, folder: Path, block: dict[str, Any]) -> None:
 def command(program: Path, folder: Path, port: int, *, by_hand: bool = False) -> list[str]:
     """Return the command that runs the chain in `folder`, its JSON-RPC on a loopback port, nothing else listening.
 
-    `by_hand`: no block comes by itself; geth's `testing` methods make each of them, at any time, and of any size. Killed, the chain goes back to its last clean stop; a snapshot, which any but a full sync brings, would take it back
+    `by_hand`: no block comes by itself; geth's `testing` methods make each of them, at any time, of any size.
+
+    Killed, the chain goes back to its last clean stop; a snapshot, which any but a full sync brings, would take it back
     further. Local transactions are kept nowhere on disk: as with a provider, what a crash took out of it is gone.
     """
     pace: tuple[str, ...] = ("--dev.period", "1")
