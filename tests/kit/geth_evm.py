@@ -81,6 +81,12 @@ class GethEvm(RpcEvm):
         after = {address: set(state.get("storage", ())) for address, state in found["post"].items()}
         return sum(len(slots - before.get(address, set())) for address, slots in after.items())
 
+    def trace(self) -> list[dict[str, Any]]:
+        """Return the steps of the last transaction: `op`, `depth`, the `gas` left before it and its `gasCost`."""
+        how = {"disableStorage": True, "disableStack": True}
+        steps: list[dict[str, Any]] = self.rpc("debug_traceTransaction", self.last, how)["structLogs"]
+        return steps
+
     def _mine(self, request: dict[str, str]) -> str:
         head = self.rpc("eth_getBlockByNumber", "latest", False)
         self.now = max(self.now, int(head["timestamp"], 16) + 1)
