@@ -80,7 +80,7 @@ def spent(evm: GethEvm, gas: int, slots: int) -> dict[str, int]:
         found[kind] += step["gasCost"] - given
     found["the transaction itself, its data and value"] = gas - sum(found.values())
     assert min(found.values()) >= 0, found
-    return dict(found.most_common())
+    return dict(found)
 
 
 def measure_geth(rules: str) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def said_of(found: dict[str, Any]) -> str:
         f"{amsterdam['slots'].get(key, 0)} |\n"
         for key in ROWS
     )
-    post = "".join(f"| {what} | {gas:,} |\n" for what, gas in amsterdam["post"].items())
+    post = "".join(f"| {what} | {gas:,} |\n" for what, gas in Counter(amsterdam["post"]).most_common())
     total, asked = amsterdam["gas"]["post"], ASKED["post"]
     versions = ", ".join(sorted({re.sub(r"/linux.*|-stable.*", "", one["client"]) for one in found.values()}))
     return f"""
