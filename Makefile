@@ -48,8 +48,8 @@ endif
 CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
-	artifacts-check schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas chaos soak test-docker \
-	lanes reasons artifacts schemas lock lock-check format clean \
+	artifacts-check schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas bench-forks \
+	bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check format clean \
 	services-up services-down
 
 help: ## list the commands
@@ -198,11 +198,17 @@ demo: .venv/.stamp-project node_modules/.stamp ## the market on a local chain, f
 	$(WITH_SERVICES) $(VENV)/bin/hearth demo
 
 bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures into bench/results
-	set -e; for name in $(filter-out bench_gas,$(basename $(notdir $(wildcard bench/bench_*.py)))); do \
+	set -e; for name in $(filter-out bench_gas bench_forks,$(basename $(notdir $(wildcard bench/bench_*.py)))); do \
 		$(PY) -m bench.$$name; done
 
 bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/results/gas.json and docs/GAS.md
 	$(PY) -m bench.bench_gas
+
+bench-forks: .venv/.stamp-project node_modules/.stamp ## gas under Osaka's and Amsterdam's rules, on geth
+	$(WITH_SERVICES) $(PY) -m bench.bench_forks
+
+bench-smallest-job: .venv/.stamp-project ## the smallest job that pays a keeper, into docs/KEEPER.md
+	$(PY) -m bench.smallest_job --write
 
 services-up: .venv/.stamp-project ## Docker engine, image registry, Kubo and geth on loopback, for the tests
 	$(PY) -m tools.services up

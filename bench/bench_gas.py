@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from bench.sections import marks, part
 from tests.kit.anvil import AnvilEvm
 from tests.kit.gas import CEILINGS, POST_10000_EXTRA, measure
 from tests.kit.world import World
@@ -68,7 +69,8 @@ def main() -> None:
     page = INTRO + "".join(_row(key, figures[key]) for key in CEILINGS)
     extra = figures["post_10000"] - figures["post"]
     page += f"\nPosting 10,000 units costs {extra:,} more than posting one (ceiling {POST_10000_EXTRA}).\n"
-    PAGE.write_text(page)
+    begin, end = marks("forks")
+    PAGE.write_text(f"{page}\n## Other rules\n\n{begin}{part(PAGE, 'forks')}{end}")
     over = {key: gas for key, gas in figures.items() if gas > CEILINGS.get(key, gas)}
     click.echo(f"{len(figures)} figures in {RESULT.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}")
     if over or extra > POST_10000_EXTRA:

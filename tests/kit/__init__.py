@@ -11,6 +11,8 @@ Contracts in this process, on revm
 A real chain
     anvil     `AnvilEvm`, an `Evm` that is an anvil, so that a `World` lives on a node; `bare_chain` has no market;
               `need_anvil` skips, or fails where CI says so
+    rpc_evm   `RpcEvm`, what `AnvilEvm` and `GethEvm` share
+    geth_evm  `GethEvm`, an `Evm` that is a geth under the rules of a fork
     geth      `Geth`, a process that can be stopped and killed; `shared_chain`, the one that runs for every test
     live      `LiveMarket`, a `World` on anvil whose clock the test sets, and keepers in this process
     running   `RunningMarket`, a devnet in real time with senders and processes, as users start it

@@ -467,7 +467,11 @@ class Bench:
 
 def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
     """Return gas by key; each path is walked once before it is measured, so that its state is steady."""
-    bench = Bench(world)
+    return walk(Bench(world), batch=batch).figures
+
+
+def walk(bench: Bench, *, batch: bool) -> Bench:
+    """Take every path of a bench, once for its state and once for its figures; return the bench."""
     for record in (False, True):
         bench.life(record)
         bench.matched(record)
@@ -482,7 +486,7 @@ def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
     bench.posts()
     if batch:
         bench.batch()
-    return bench.figures
+    return bench
 
 
 def measure_dearest(world: w.World) -> dict[str, int]:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from hearth.base.errors import ChainError
 from hearth.chain.rpc import RpcChain
@@ -38,20 +39,25 @@ def shared_chain() -> str:
 
 
 class Geth:
-    """A geth process with a chain of its own under `folder`, at `url`; `close` ends it, and so does the tests' end."""
+    """A geth process with a chain of its own under `folder`, at `url`; `close` ends it, and so does the tests' end.
 
-    def __init__(self, folder: Path) -> None:
-        self._program, self._folder = need_geth(), folder / "geth"
+    `block` is the chain's first, that of the shared chain unless told; `by_hand`: none follows by itself.
+    """
+
+    def __init__(self, folder: Path, block: dict[str, Any] | None = None, *, by_hand: bool = False) -> None:
+        self._program, self._folder, self._by_hand = need_geth(), folder / "geth", by_hand
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
-        geth.initialise(self._program, self._folder)
+        block = block or geth.genesis()
+        self._chain_id = block["config"]["chainId"]
+        geth.initialise(self._program, self._folder, block)
         self.start()
 
     def start(self) -> None:
         """Start it on the chain that its folder holds."""
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                geth.command(self._program, self._folder, self._port),
+                geth.command(self._program, self._folder, self._port, by_hand=self._by_hand),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -59,7 +65,7 @@ class Geth:
             )
         atexit.register(self._process.kill)
         end = time.monotonic() + geth.START_SECONDS
-        while not geth.serves(self._port):
+        while not geth.serves(self._port, self._chain_id):
             assert self._process.poll() is None and time.monotonic() < end, f"no geth came up at {self.url}"
             time.sleep(0.05)
 
