@@ -19,10 +19,10 @@
 @custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first but for a lease's start,
         which NodeRegistry lets or does not let begin. It has no owner and no setter; what `post` takes is said by
         Rules, a view. A judge is asked by static calls alone: at post by Rules, of replicas here, and can say no.
-        `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
-        call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
-        has its state and no funding yet: what it splits then comes out of the same submitter's other jobs, or is
-        refused where they hold too little. The funding follows in the same call or all of it is undone, so after
+        `post` and `top_up` alone reach a token, and are locked; every other call reaches NodeRegistry and Escrow, and
+        views of Rules and of a judge, of which none calls back, so they are @reentrant. Within a token's callback a
+        job that is being posted or topped up has its state and no funding yet: what it splits then comes out of the
+        same submitter's other jobs, or is refused where they hold too little. The funding follows in the same call or all of it is undone, so after
         it the lock is again what his units hold. No call splits another lock than that of the terms it is given.
 @custom:kill Cannot be switched off. Every state that is not an end has a way out that anyone may take.
 """

@@ -6,9 +6,10 @@
 @author Hearth
 @license Apache-2.0
 @notice What only `JobRegistry.post` needs: the ranges of terms, the parameters of new jobs, and a pause. A job freezes
-        the parameters that it is posted under, so nothing here touches a posted job.
-@custom:security Unaudited. Holds no money and is called by `post` alone, as a view; it calls nobody but the judge that
-        the terms name, by a static call. The governor sets parameters within the bounds below, and may pause posts
+        the parameters that it is posted under, so nothing here touches a posted job; what top_up and rule ask here is
+        worked out from their arguments.
+@custom:security Unaudited. Holds no money and is called as a view alone; it calls nobody but the judge that the terms
+        name, by a static call. The governor sets parameters within the bounds below, and may pause posts
         for 7 days, at most once in 30.
 @custom:kill Cannot be switched off. A pause ends by itself, and stops new jobs only.
 """
