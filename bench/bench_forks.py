@@ -41,46 +41,99 @@ ROWS: Final = (
     *("propose", "ack", "array_claim", "finish_claims", "checkpoint", "post_after_1", "unlock_1_parents"),
     *("reclaim", "confirm_2_of_3", "register", "beat", "withdraw"),
 )
-_GROUPS: Final = {
-    "SLOAD": "storage read",
-    "SSTORE": "storage written",
-    "CALL": "calls of other contracts",
-    "STATICCALL": "calls of other contracts",
-    "DELEGATECALL": "calls of other contracts",
+TRACED: Final = ("post", "claim", "submit", "settle", "finish")
+"""The calls whose gas is split: two lives are made of them."""
+SENT, DATA, NEW, COLD = "sent", "data", "new slots", "cold"
+WRITES, READS, CALLS, EVENTS, COMPUTE, REFUND = "writes", "reads", "calls", "events", "compute", "refund"
+WHAT: Final = {
+    SENT: "the transaction itself",
+    DATA: "its data",
+    NEW: "new storage slots",
+    COLD: "first touch of slots and accounts",
+    WRITES: "storage written",
+    READS: "storage read",
+    CALLS: "calls of other contracts",
+    EVENTS: "events",
+    COMPUTE: "all other instructions",
+    REFUND: "refund",
 }
+_GROUPS: Final = {"SLOAD": READS, "SSTORE": WRITES, "CALL": CALLS, "STATICCALL": CALLS, "DELEGATECALL": CALLS}
+_SLOT_COLD: Final = {"SLOAD": (2_100, 2_000), "SSTORE": (2_200, 2_100)}
+"""What an instruction costs at least where it is the first to touch its slot, and what of it is for that (EIP-2929)."""
+_ACCOUNT_COLD: Final = (2_600, 2_500)
+_ACCOUNTS: Final = ("CALL", "STATICCALL", "DELEGATECALL", "EXTCODESIZE", "EXTCODEHASH", "BALANCE")
+_CALLS: Final = ("CALL", "STATICCALL", "DELEGATECALL")
+_WARM_WRITES: Final = (2_900, 20_000)
+_VALUE_GAS: Final = 9_000 - 2_300
+"""What a call that sends value costs beside its touch, less what the called contract gets for nothing."""
 
 
 class GethBench(Bench):
-    """A bench on geth that also counts the new storage slots of each sample, and says where a post's gas goes."""
+    """A bench on geth that also counts the new storage slots of each sample, and says where its gas goes."""
 
     world: World
 
     def __init__(self, world: World) -> None:
         self.slots: dict[str, int] = {}
-        self.post: dict[str, int] = {}
+        self.split: dict[str, dict[str, int]] = {}
         super().__init__(world)
 
     def sample(self, key: str, event: str, receipt: Receipt, *, per: int = 1) -> Receipt:
         """Record one figure and its new slots."""
         assert isinstance(self.world.evm, GethEvm)
         self.slots[key] = self.world.evm.new_slots()
-        if key == "post":
-            self.post = spent(self.world.evm, receipt.gas_used, self.slots[key])
+        if key in TRACED:
+            self.split[key] = spent(self.world.evm, receipt.gas_used, self.slots[key])
         return super().sample(key, event, receipt, per=per)
 
 
 def spent(evm: GethEvm, gas: int, slots: int) -> dict[str, int]:
-    """Split the gas of the last transaction, which got no refund, into what it was for; the parts add up to it."""
-    found = Counter({"new storage slots": slots * SLOT_GAS if evm.rules == "amsterdam" else 0})
+    """Split the gas of the last transaction into what it was for; the parts add up to it, a refund counts below zero.
+
+    What is the first touch is told apart under Osaka's rules alone; under Amsterdam's it is in the part that touches.
+    """
+    amsterdam = evm.rules == "amsterdam"
+    found = Counter(dict.fromkeys(WHAT, 0))
+    found[NEW] = slots * SLOT_GAS if amsterdam else 0
+    data = evm.data()
+    found[DATA] = sum(16 if byte else 4 for byte in data)
     steps = evm.trace()
-    for step, after in zip(steps, [*steps[1:], {"depth": 0}], strict=True):
-        # A call's cost as traced has the gas in it that the called contract gets.
-        given = after["gas"] if after["depth"] > step["depth"] else 0
-        kind = _GROUPS.get(step["op"]) or ("events" if step["op"].startswith("LOG") else "all other instructions")
-        found[kind] += step["gasCost"] - given
-    found["the transaction itself, its data and value"] = gas - sum(found.values())
-    assert min(found.values()) >= 0, found
+    for step, own in zip(steps, owns(steps), strict=True):
+        op = step["op"]
+        cold = 0 if amsterdam else first_touch(step, own)
+        kind = _GROUPS.get(op) or (EVENTS if op.startswith("LOG") else COMPUTE)
+        found[COLD] += cold
+        found[kind] += own - cold
+    found[REFUND] = -min(steps[-1].get("refund", 0), (gas + steps[-1].get("refund", 0)) // 5)
+    found[SENT] = gas - sum(found.values())
+    assert min(part for kind, part in found.items() if kind != REFUND) >= 0, found
     return dict(found)
+
+
+def owns(steps: list[dict[str, Any]]) -> list[int]:
+    """Return what each step took by itself: of a call, without the gas that the called contract used."""
+    found = [step["gasCost"] for step in steps]
+    callers: list[int] = []  # by depth: the step that called, and is not back yet
+    for at, step in enumerate(steps):
+        while len(callers) >= step["depth"]:
+            caller = callers.pop()
+            found[caller] = steps[caller]["gas"] - step["gas"] - sum(found[caller + 1 : at])
+        if at + 1 < len(steps) and steps[at + 1]["depth"] > step["depth"]:
+            callers.append(at)
+        elif step["op"] in _CALLS and at + 1 < len(steps):
+            # A call of an account without code: what it was given came back at once.
+            found[at] = step["gas"] - steps[at + 1]["gas"]
+    return found
+
+
+def first_touch(step: dict[str, Any], own: int) -> int:
+    """Return what of a step's gas was for touching a slot or an account first."""
+    if step["op"] in _ACCOUNTS:
+        value = step["op"] == "CALL" and int(step["stack"][-3], 16)
+        least, part = _ACCOUNT_COLD
+        return part if own - (_VALUE_GAS if value else 0) >= least else 0
+    least, part = _SLOT_COLD.get(step["op"], (0, 0))
+    return part if least and own >= least and own not in _WARM_WRITES else 0
 
 
 def measure_geth(rules: str) -> dict[str, Any]:
@@ -93,7 +146,7 @@ def measure_geth(rules: str) -> dict[str, Any]:
         slots = bench.slots | {life: sum(bench.slots[key] for key in parts) for life, parts in LIVES.items()}
         parts = (world.escrow, world.nodes, world.rules, world.jobs, world.lens)
         deployed = {part.name: part.deploy_gas for part in parts}
-        found = {"client": evm.version(), "gas": bench.figures, "slots": slots, "post": bench.post}
+        found = {"client": evm.version(), "gas": bench.figures, "slots": slots, "split": bench.split}
         return {**found, "deploy": deployed}
     finally:
         evm.close()
@@ -117,7 +170,8 @@ def said_of(found: dict[str, Any]) -> str:
         f"{amsterdam['slots'].get(key, 0)} |\n"
         for key in ROWS
     )
-    post = "".join(f"| {what} | {gas:,} |\n" for what, gas in Counter(amsterdam["post"]).most_common())
+    parts = Counter({WHAT[kind]: gas for kind, gas in amsterdam["split"]["post"].items() if gas})
+    post = "".join(f"| {what} | {gas:,} |\n" for what, gas in parts.most_common())
     total, asked = amsterdam["gas"]["post"], ASKED["post"]
     versions = ", ".join(sorted({re.sub(r"/linux.*|-stable.*", "", one["client"]) for one in found.values()}))
     return f"""
@@ -140,7 +194,26 @@ held, see decision 0072) go to:
 | what for | gas |
 |---|---:|
 {post}
+Under Osaka's rules, which cost what cancun's do, the calls of the two lives go to:
+
+{traced(osaka)}
+Sent is the 21,000 of any transaction, cold what the first touch of a slot or an account adds, writes and reads what
+they cost beside that, and a refund what the end of a zeroed word gives back.
 """
+
+
+def traced(found: dict[str, Any]) -> str:
+    """Return the table of what each traced call and each life spends its gas on."""
+    split: dict[str, dict[str, int]] = {key: found["split"][key] for key in TRACED}
+    lives = {life: [split[key] for key in LIVES[life]] for life in ("life", "life_finish")}
+    split |= {life: {kind: sum(part[kind] for part in parts) for kind in WHAT} for life, parts in lives.items()}
+    kinds = [kind for kind in WHAT if any(parts[kind] for parts in split.values())]
+    head = f"| call | {' | '.join(kinds)} | all |\n|---|{'---:|' * (len(kinds) + 1)}\n"
+    rows = (
+        f"| `{key}` | {' | '.join(f'{parts[kind]:,}' for kind in kinds)} | {sum(parts.values()):,} |\n"
+        for key, parts in split.items()
+    )
+    return head + "".join(rows)
 
 
 def deploy(found: dict[str, Any]) -> str:

@@ -82,10 +82,18 @@ class GethEvm(RpcEvm):
         return sum(len(slots - before.get(address, set())) for address, slots in after.items())
 
     def trace(self) -> list[dict[str, Any]]:
-        """Return the steps of the last transaction: `op`, `depth`, the `gas` left before it and its `gasCost`."""
-        how = {"disableStorage": True, "disableStack": True}
-        steps: list[dict[str, Any]] = self.rpc("debug_traceTransaction", self.last, how)["structLogs"]
+        """Return the steps of the last transaction: `op`, `depth`, `stack`, the `gas` left before it, its `gasCost`.
+
+        A step has `refund` once the transaction has earned one: what it has earned so far.
+        """
+        steps: list[dict[str, Any]] = self.rpc("debug_traceTransaction", self.last, {"disableStorage": True})[
+            "structLogs"
+        ]
         return steps
+
+    def data(self) -> bytes:
+        """Return the call data of the last transaction."""
+        return bytes.fromhex(self.rpc("eth_getTransactionByHash", self.last)["input"].removeprefix("0x"))
 
     def _mine(self, request: dict[str, str]) -> str:
         head = self.rpc("eth_getBlockByNumber", "latest", False)
