@@ -127,3 +127,28 @@ def test_job_page__each_limit__is_the_codes(title: str, words: str) -> None:
 def test_page__files_that_it_links__are_there(path: Path) -> None:
     for name in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
         assert (path.parent / name).exists(), name
+
+
+def test_audit_page__its_length__is_what_one_reads_in_a_sitting() -> None:
+    assert len((DOCS / "AUDIT.md").read_text(encoding="utf-8").splitlines()) <= 300
+
+
+def test_audit_page__files_that_it_names__are_there() -> None:
+    named = re.findall(
+        r"`((?:contracts|tests|docs|hearth|tools)/[\w./]*)`", (DOCS / "AUDIT.md").read_text(encoding="utf-8")
+    )
+    assert len(named) > 10
+    assert [name for name in named if not (DOCS.parent / name).exists()] == []
+
+
+def test_audit_page__every_contract__is_in_its_scope() -> None:
+    text = (DOCS / "AUDIT.md").read_text(encoding="utf-8").split("## Who calls whom")[0]
+    assert [path.name for path in (DOCS.parent / "contracts").glob("*.vy") if path.name not in text] == []
+
+
+def test_audit_page__example_of_an_attack__passes() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (DOCS / "AUDIT.md").read_text(encoding="utf-8"), re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(example, found)  # the page's own text
+    (test,) = [value for name, value in found.items() if name.startswith("test_")]
+    test()
