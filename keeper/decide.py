@@ -309,6 +309,8 @@ class _Decision:
         terms, policy, soon = formulas.topped(job.terms, read), job.policy, self.now + self.config.latency
         if terms.match_window == 0:
             return "open claim: nodes come by themselves"
+        if terms.replicas > 1:
+            return "replicas: only their judge knows who may run one, so nodes come by themselves once claims open"
         if job.header is not None and job.header.closed:
             return "its job is closed"
         if read.lapses >= formulas.MAX_LAPSES:

@@ -61,8 +61,12 @@ number, and the block of the job posted before."""
 _ZERO_INDEX: Final = bytes(32)
 _ALL_INDEX: Final = SENTINEL.to_bytes(32, "big")
 _STATE_MASK: Final = np.uint64(15)
-_UNITS_AT: Final = 4 * 32 + (256 - words.shift_of(words.LIMITS, "units") - 24) // 8
-"""The byte of the terms at which the 24-bit lane `units` starts."""
+_LIMITS_AT: Final = 4 * 32
+"""The byte of the terms at which the word of limits starts."""
+_UNITS, _CHUNK, _REPLICAS = (
+    (words.shift_of(words.LIMITS, lane), (1 << words.width_of(words.LIMITS, lane)) - 1)
+    for lane in ("units", "chunk", "replicas")
+)
 
 
 @dataclass(slots=True)
@@ -174,7 +178,7 @@ class Index:
 
     def _post(self, log: Log, at: int) -> None:
         job = JobId(log.topics[1]) if len(log.topics) > 1 else JobId(b"")
-        leases = int.from_bytes(log.data[_UNITS_AT : _UNITS_AT + 3], "big")  # chunk and replicas are 1
+        leases = _leases_of(log.data)
         listed = _list_of(log.data)
         if not job or listed is None or job in self._jobs or job in self.aside or not leases:
             self._stray(log)
@@ -435,6 +439,13 @@ def _moves() -> dict[bytes, int]:
     """
     moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent) and cls not in (Checkpointed, CheckpointPaid)]
     return {topic_of(cls): data_bytes_of(cls) for cls in moves}
+
+
+def _leases_of(data: bytes) -> int:
+    """Return how many leases a post's terms ask for, 0 where they are such as no contract takes."""
+    limits = int.from_bytes(data[_LIMITS_AT : _LIMITS_AT + 32], "big")
+    units, chunk, replicas = ((limits >> shift) & mask for shift, mask in (_UNITS, _CHUNK, _REPLICAS))
+    return units // chunk * replicas if chunk else 0
 
 
 def _list_of(data: bytes) -> tuple[bytes, ...] | None:

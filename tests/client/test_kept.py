@@ -46,14 +46,19 @@ class Kept(Place):
         made = own_log("Submitted", job_id=self.job, index=0, node=3, word=word, result=result, report=self.report)
         self.chain.mine([Event(self.network.jobs, made.topics, made.data)])
 
-    def verified(self) -> tuple[list[str], list[str], int]:
-        """Return the faults, the results that could not be read, and how many could, of `net verify`'s look at it."""
+    def verified(self, since: Unit | None = None) -> tuple[list[str], list[str], int]:
+        """Return the faults, the results that could not be read, and how many could, of `net verify`'s look at it.
+
+        `since` is what the unit becomes once the books were read, before the results are.
+        """
         verifier = Verifier(self.reads)
         verifier._market, verifier._end = self.market, float("inf")
         head, faults, unread = self.chain.head(), list[str](), list[str]()
         history = verifier._read(head)
         (one,) = history.posted.values()
         told = verifier._verify_job(one, self.market.job_word(self.job), head, _History(), defaultdict(int), faults)
+        if since is not None:
+            self.stored[self.job, 0] = (words.pack_unit(since), int.from_bytes(self.true, "big"))
         checked, _ = verifier._verify_results(one, told.results, history.submitted, faults, unread)
         return faults, unread, checked
 
@@ -81,6 +86,13 @@ def test_verify__log_names_another__reads_what_storage_keeps_and_names_the_log()
     kept.log(kept.store.put_json({"no": "result"}))
     assert kept.verified() == ([], [], 1)
     assert len(kept.market.strays) == 1
+
+
+def test_verify__unit_is_ruled_since__its_result_is_read_as_the_books_have_it() -> None:
+    """A ruling may change a unit's outcome; the books are those of one block."""
+    kept = Kept(replace(DONE, state=State.SUBMITTED))
+    kept.log(kept.true)
+    assert kept.verified(replace(DONE, outcome=Outcome.EXIT)) == ([], [], 1)
 
 
 def test_results__log_is_withheld__is_had_all_the_same() -> None:

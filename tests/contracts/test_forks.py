@@ -74,7 +74,7 @@ def test_forks__a_traced_calls_gas__is_split_without_a_rest(rules: str, measured
     for key, split in measured["split"].items():
         assert sum(split.values()) == measured["gas"][key]
         assert split["new slots"] == (bench_forks.SLOT_GAS * measured["slots"][key] if rules == "amsterdam" else 0)
-    # What a transaction costs before its data is what is left over. Under Amsterdam's rules one that sends value pays more.
+    # What a transaction costs before its data is left over; under Amsterdam's rules one that sends value pays more.
     sent = {key: split["sent"] for key, split in measured["split"].items()}
     least = 21_000 if rules == "osaka" else 15_000
     assert sent == dict.fromkeys(bench_forks.TRACED, least) | {"post": 21_000}
