@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import NetVerification
     from hearth.market.events import CheckpointPaid, Event, Finished, Submitted
     from hearth.market.reads import Posted, UnitView
-    from hearth.protocol.types import Header, NodeId, Unit
+    from hearth.protocol.types import Header, NodeId, Outcome, Unit
 
 _T = TypeVar("_T")
 
@@ -60,12 +60,11 @@ class Books:
 
 @dataclass
 class _Told:
-    """What one job's units came to: settled, failed, and by index those with a result, with its digest where storage
-    keeps it."""
+    """What one job's units came to: settled, failed, and by index those with a result, as they were read."""
 
     settled: int = 0
     failed: int = 0
-    results: dict[int, bytes | None] = field(default_factory=dict)
+    results: dict[int, UnitView] = field(default_factory=dict)
 
 
 @dataclass
@@ -277,7 +276,7 @@ class Verifier:
                 told.failed += unit.outcome is not Outcome.OK
             told.failed += unit.state is State.REFUNDED
             if unit.state.has_result:
-                told.results[index] = one.kept
+                told.results[index] = one
             faults.extend(self._checkpoints(posted, index, unit, history.checkpoints.get((job, index), []), head))
             expected = history.words.get((job, index))
             if expected is not None and words.unpack_unit(expected) != unit:
@@ -334,7 +333,7 @@ class Verifier:
     def _verify_results(
         self,
         posted: Posted,
-        results: dict[int, bytes | None],
+        results: dict[int, UnitView],
         submitted: dict[tuple[bytes, int], Submitted | Finished],
         faults: list[str],
         unread: list[str],
@@ -344,7 +343,7 @@ class Verifier:
         The others are named, and a log that names another result than storage keeps is a stray.
         """
         checked = 0
-        for looked, (index, kept) in enumerate(results.items()):
+        for looked, (index, one) in enumerate(results.items()):
             if time.monotonic() >= self._end:
                 return checked, len(results) - looked
             name = f"unit {index} of {job_hex(posted.job_id)[:14]}"
@@ -352,10 +351,10 @@ class Verifier:
             if event is None:
                 faults.append(f"{name} has a result that no event names")
                 continue
-            if why := contradicts(event, kept):
+            if why := contradicts(event, one.kept):
                 self._market.strays.note(event.log, why)
             try:
-                self._verify_result(posted, index, kept or event.result)
+                self._verify_result(posted, index, one.kept or event.result, one.unit.outcome)
                 checked += 1
             except StorageError as error:
                 if time.monotonic() >= self._end:
@@ -364,15 +363,17 @@ class Verifier:
                 unread.append(f"{name}: {error.message}")
         return checked, 0
 
-    def _verify_result(self, posted: Posted, index: int, digest: bytes) -> None:
-        """Read a unit's result by the digest on chain, and every block of its outputs. Raises StorageError."""
+    def _verify_result(self, posted: Posted, index: int, digest: bytes, outcome: Outcome) -> None:
+        """Read a unit's result by the digest on chain, and every block of its outputs. Raises StorageError.
+
+        `outcome` is the unit's at the block of the books: a ruling since then may have changed it.
+        """
         from hearth.storage import cid, unixfs
         from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, Timed
 
         store = self.session.store
-        unit = self._market.unit(posted.job_id, index).unit
         document = store.get_json(digest, min(self._left, BLOCK_TIMEOUT_SECONDS))
-        check_result(document, posted.terms.spec, index, unit.outcome)
+        check_result(document, posted.terms.spec, index, outcome)
         if document["outputs"] is None:
             return
         limits = output_limits(self.session, posted.terms)
