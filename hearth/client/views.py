@@ -194,6 +194,8 @@ class JobView:
         """Return "ok", "failed", "refunded" or "pending", for the job as a whole."""
         if not self.delivered:
             return "pending"
+        if self.terms.replicas > 1 and self.ok >= self.terms.quorum:
+            return "ok"
         if self.failed:
             return "failed"
         return "ok" if self.ok == self.terms.leases else "refunded"

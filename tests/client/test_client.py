@@ -102,6 +102,26 @@ def test_job_view__units__verdict(units: list[Unit], leases: int, closed: bool, 
 
 
 @pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ((Outcome.OK, Outcome.OK, None), "ok"),
+        ((Outcome.OK, Outcome.OK, Outcome.EXIT), "ok"),
+        ((Outcome.OK, Outcome.EXIT, None), "failed"),
+        ((Outcome.OK, None, None), "refunded"),
+    ],
+)
+def test_job_view__replicas__are_ok_from_their_quorum_on(outcomes: tuple[Outcome | None, ...], verdict: str) -> None:
+    """As their children see them: the others may have failed or been refunded."""
+    units = [
+        Unit(state=State.REFUNDED) if outcome is None else Unit(state=State.SETTLED, outcome=outcome)
+        for outcome in outcomes
+    ]
+    view = _view(units, leases=3)
+    terms = _terms(replicas=3, quorum=2)
+    assert replace(view, posted=replace(view.posted, terms=terms)).verdict == verdict
+
+
+@pytest.mark.parametrize(
     ("unit", "second", "now", "words"),
     [
         (OK, 0, NOW, "it has ended"),
