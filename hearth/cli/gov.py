@@ -76,6 +76,7 @@ def gov_status(run: Run) -> None:
             f"  a change waits {format_duration(report['delay'])}",
             *(["waits", *change_lines(waits)] if waits else ["nothing waits"]),
             *(["is over", *change_lines(over)] if over else []),
+            *([f"{report['earlier']} more were queued and are not shown"] if report["earlier"] else []),
         ]
 
     run.out.emit(report, text, [row["change"] for row in report["changes"] if row["state"] in ("waiting", "due")])

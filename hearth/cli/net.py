@@ -110,6 +110,13 @@ def net_verify(run: Run) -> int:
             hint="hearth net verify --rpc URL asks another provider",
             code="RPC_LIES",
         )
+    elif "unproven" in report:
+        error = ChainError(
+            f"how {', '.join(report['unproven'])} was created is not known: the books hold, and nothing says what else "
+            "its deployer wrote into it",
+            hint="name each creating transaction under creations in the network file: networks/README.md",
+            code="NOT_PROVEN",
+        )
     elif "unverified" in report:
         count, limit = report["unverified"], run.client.session.settings.timeout
         error = WaitTimeout(

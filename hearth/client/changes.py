@@ -41,8 +41,11 @@ KINDS: Final = {
 """How each operation is written behind `hearth gov queue`."""
 OVER: Final = 10
 """Changes that are over and shown: the newest."""
-MAX_LOOKED: Final = 200
-"""Changes that may still wait and are looked up, the newest: a provider's logs could name any number."""
+MAX_LOOKED: Final = 10_000
+"""Changes that may still wait and are looked up, those due first: a provider's logs could name any number.
+
+To hide a change, as many others have to be queued before it: some 500 million gas.
+"""
 _QUEUE: Final = "hearth gov queue --help"
 
 
@@ -182,27 +185,45 @@ def read_changes(market: Market, head: Block) -> tuple[list[Seen], int]:
     """Return what waits and the newest that are over, oldest first, and how many others were not looked at.
 
     They are found in the Steward's logs, and each is believed as the Steward holds it at that block; a log of a change
-    that it does not hold is a stray. A provider can leave logs out, and make up none.
+    that it does not hold is a stray. Of those that a log calls over, only the newest are looked up: a provider can
+    leave logs out as well, and makes none wait by making one up.
     """
-    from hearth.market.events import ChangeQueued, topic_of
+    queued, ended = _logged(market, head)
+    over = [name for name, event in queued.items() if name in ended or head.timestamp >= event.due + LIFE]
+    past = set(over)
+    young = sorted((name for name in queued if name not in past), key=lambda name: queued[name].due)
+    looked = {*young[:MAX_LOOKED], *over[-OVER:]}
+    found = [seen for name, event in queued.items() if name in looked for seen in _seen(market, event, head)]
+    newest = [seen.change.id for seen in found if not seen.open][-OVER:]
+    return [seen for seen in found if seen.open or seen.change.id in newest], len(queued) - len(looked)
+
+
+def find_changes(market: Market, digits: str, head: Block) -> list[Seen]:
+    """Return the changes, of all that were ever queued, whose ids begin with these hex digits, oldest first."""
+    queued, _ = _logged(market, head)
+    begun = [event for name, event in queued.items() if name.hex().startswith(digits)][:MAX_LOOKED]
+    return [seen for event in begun for seen in _seen(market, event, head)]
+
+
+def _logged(market: Market, head: Block) -> tuple[dict[bytes, ChangeQueued], set[bytes]]:
+    """Return the changes that logs queue, by id and oldest first, and the ids of those that logs call over."""
+    from hearth.market.events import ChangeDropped, ChangeExecuted, ChangeQueued, topic_of
 
     network = market.network
-    logs = market.port.logs(
-        [network.steward], (topic_of(ChangeQueued),), from_block=network.deploy_block, to_block=head.number
-    )
+    topics = [topic_of(ChangeQueued), topic_of(ChangeDropped), topic_of(ChangeExecuted)]
+    logs = market.port.logs([network.steward], (topics,), from_block=network.deploy_block, to_block=head.number)
     queued: dict[bytes, ChangeQueued] = {}
+    ended: set[bytes] = set()
     for event in market.events_in(logs):
-        if not isinstance(event, ChangeQueued):
+        if isinstance(event, ChangeDropped | ChangeExecuted):
+            ended.add(event.change)
+        elif not isinstance(event, ChangeQueued):
             continue
-        if event.change in queued:
+        elif event.change in queued:
             market.strays.note(event.log, f"change 0x{event.change.hex()[:12]} is queued already")
         else:
             queued[event.change] = event
-    young = [name for name, event in queued.items() if head.timestamp < event.due + LIFE][-MAX_LOOKED:]
-    looked = {*young, *[name for name, event in queued.items() if head.timestamp >= event.due + LIFE][-OVER:]}
-    found = [seen for name, event in queued.items() if name in looked for seen in _seen(market, event, head)]
-    over = [seen.change.id for seen in found if not seen.open][-OVER:]
-    return [seen for seen in found if seen.open or seen.change.id in over], len(queued) - len(looked)
+    return queued, ended
 
 
 def _seen(market: Market, event: ChangeQueued, head: Block) -> Iterator[Seen]:

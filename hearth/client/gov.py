@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, ConfigError, NotFoundError, RefusedError, UsageError
 from hearth.chain.port import reason_of
-from hearth.client.changes import Seen, change_row, change_rows, read_change, read_changes, state_of
+from hearth.client.changes import Seen, change_row, change_rows, find_changes, read_change, read_changes, state_of
 from hearth.client.money import recipient
 from hearth.client.prepared import Prepared
 from hearth.client.views import moment, strays_in
@@ -344,7 +344,7 @@ class Gov:
         if not digits or len(digits) > 64 or set(digits) - set("0123456789abcdef"):
             raise UsageError(f'"{text}" is no id of a change: 0x and up to 64 hex digits', hint=_STATUS, code="BAD_ID")
         market = self.session.market
-        found = [seen for seen in read_changes(market, head)[0] if seen.change.id.hex().startswith(digits)]
+        found = find_changes(market, digits, head)
         if len(found) == 1:
             return found[0].change.id, found[0]
         if found:

@@ -1032,7 +1032,7 @@ class GovStatus(OfLogs):
     """Who may change a market's defaults, and what waits: at `block`, whose second is `time`.
 
     A change waits `delay` seconds. `guardian` and `offered_council` are null for nobody. `changes` are those that wait
-    and the newest that are over, oldest first; `earlier` counts what was queued before and was not looked at.
+    and the newest that are over, oldest first; `earlier` counts what was queued besides and was not looked at.
     """
 
     schema: Literal["hearth.gov/1"]
@@ -1106,7 +1106,9 @@ class NetVerification(OfLogs):
     `solvent` says whether the books agree in every part; `faults`, the first 20, say what does not. `unread`, the first
     20 too, are results that could not be had: their workers' fault, and none of the books'. `unverified` counts results
     that were not looked at, since the time was over. `strays` are logs that had no place in these books, which makes
-    them doubtful. `seconds` runs from the first posting to the newest block.
+    them doubtful. `seconds` runs from the first posting to the newest block. `unproven` are the contracts of which
+    neither file nor provider knows the transaction that created them: what else they hold is their deployer's word.
+    `council` and `guardian` (null for nobody) govern the market, and everybody has `delay` seconds to see a change.
     """
 
     schema: Literal["hearth.verify/1"]
@@ -1118,6 +1120,10 @@ class NetVerification(OfLogs):
     results_checked: int
     solvent: bool
     seconds: int
+    council: str
+    guardian: str | None
+    delay: int
+    unproven: NotRequired[list[str]]
     faults: NotRequired[list[str]]
     unread: NotRequired[list[str]]
     unverified: NotRequired[int]

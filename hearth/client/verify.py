@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from hearth.base.errors import StorageError, WaitTimeout
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
+from hearth.client.verify_creation import creation_faults, delay_faults
 from hearth.client.verify_steward import governance_faults
 from hearth.client.views import job_hex, shown_key, strays_in
 from hearth.protocol.units import format_duration
@@ -120,6 +121,9 @@ class Verifier:
         books = history.books
         faults = [*self._compare_books(books, head), *history.faults]
         faults += governance_faults(market, head, self._in_time)
+        created, unproven = creation_faults(market, self._in_time)
+        seats = market.seats(head.hash)
+        faults += [*created, *delay_faults(market, seats)]
         nodes = market.nodes(head.hash)
         self._here = frozenset(node.id for node in nodes if node.owner != ZERO_ADDRESS)
         for node in nodes:
@@ -153,7 +157,12 @@ class Verifier:
             "results_checked": checked,
             "solvent": not faults,
             "seconds": head.timestamp - first.timestamp if first else 0,
+            "council": seats.council,
+            "guardian": None if seats.guardian == ZERO_ADDRESS else seats.guardian,
+            "delay": seats.delay,
         }
+        if unproven:
+            report["unproven"] = unproven
         if strays := strays_in(market.strays):
             report["strays"] = strays["strays"]
         return _with_findings(report, faults, unread, unverified)

@@ -150,7 +150,15 @@ class Workers:
         rows: list[UnitGate] = []
         for index in indices:
             claim = formulas.claimable(view.terms, view.policy, view.stored(index), view.now)
-            gate = self.session.market.fit(view.posted.packed, index, node.id, claim=claim)
+            try:
+                gate = self.session.market.fit(view.posted.packed, index, node.id, claim=claim)
+            except RefusedError:
+                if view.terms.replicas < 2:
+                    raise
+                # A stranger's judge is asked who may run a replica: what it says instead is not for people's eyes.
+                text = "its judge does not answer who may run it"
+                rows.append({"unit": index, "gate": "judge_silent", "text": text})
+                continue
             word = GATE_WORDS.get(gate, gate.name.lower().replace("_", " "))
             text = "it fits" if gate is Gate.FITS else f"this node is {word}"
             if gate is Gate.PRICE:

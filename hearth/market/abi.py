@@ -159,6 +159,21 @@ class Codec:
             raise ValueError(f"{self.name}'s constructor wants {missing}, which the deployment does not name")
         return encode([type_of(p) for p in entry["inputs"]], [arguments[n.strip("_")] for n in names])
 
+    def decode_constructor(self, data: bytes) -> dict[str, Any]:
+        """Return a constructor's arguments by parameter name, addresses in lower case. Raises ValueError."""
+        from eth_abi.exceptions import DecodingError
+
+        from hearth.base.abi import decode
+
+        kinds = [type_of(p) for e in self.abi if e["type"] == "constructor" for p in e["inputs"]]
+        names = [name.strip("_") for name in self.constructor_parameters()]
+        if len(data) != 32 * len(kinds):
+            raise ValueError(f"{len(kinds)} arguments are {32 * len(kinds)} bytes, not {len(data)}")
+        try:
+            return dict(zip(names, decode(kinds, data), strict=True))
+        except (DecodingError, OverflowError) as error:
+            raise ValueError(str(error)) from error
+
     def decode_output(self, name: str, count: int, data: bytes) -> tuple[Any, ...]:
         """Decode what `name` with `count` arguments returned. Raises ChainError where it is no such answer.
 

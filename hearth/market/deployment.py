@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.port import Call, ChainPort
 from hearth.chain.tx import Sender, Sent
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
+from hearth.market.creation import create_address, creation_code, fixed_arguments
 from hearth.market.network import Network
 from hearth.market.profiles import Profile
 from hearth.market.reads import Market
@@ -77,27 +78,21 @@ class DeploymentPlan:
         return {step.name: step.address for step in self.steps}
 
 
+class Created(NamedTuple):
+    """A contract that stands: its address, the block that holds it, and its transaction where that is known."""
+
+    address: str
+    block: int
+    tx_hash: bytes | None
+
+
 class Deployer(Protocol):
     """The account that deploys, whatever signs for it."""
 
     address: str
 
-    def deploy(self, step: Step) -> tuple[str, int]:
-        """Create a contract, or find it created, and return (its address, the block that holds it)."""
-
-
-def create_address(deployer: str, nonce: int) -> str:
-    """Return the address of the contract that `deployer` creates at `nonce` (yellow paper, section 7)."""
-    from eth_utils.crypto import keccak
-
-    account = b"\x94" + bytes.fromhex(deployer[2:])
-    if nonce < 0x80:
-        number = bytes([nonce]) if nonce else b"\x80"
-    else:
-        raw = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
-        number = bytes([0x80 + len(raw)]) + raw
-    payload = account + number
-    return "0x" + keccak(bytes([0xC0 + len(payload)]) + payload)[12:].hex()
+    def deploy(self, step: Step) -> Created:
+        """Create a contract, or find it created."""
 
 
 def make_plan(
@@ -124,25 +119,14 @@ def make_plan(
     addresses = {name: create_address(deployer, nonce + i) for i, name in enumerate(CONTRACTS)}
     token = asset.address or ZERO_ADDRESS
     arguments: dict[str, Any] = {
-        "asset": token,
-        **{short: addresses[name] for name, short in CONTRACTS.items()},
+        **fixed_arguments(asset.address, addresses, policy, parameters),
         "treasury": treasury,
-        "governor": addresses["Steward"],
         "council": council,
         "guardian": guardian,
         "delay": profile.delay,
-        "policy": policy,
-        "dead_after": parameters.dead_after,
-        "ask_notice": parameters.ask_notice,
-        "unbonding": parameters.unbonding,
-        "minimum_stake": parameters.minimum_stake,
-        "fee_reference": parameters.fee_reference,
-        "liveness_fee": parameters.liveness_fee,
-        "ration_bps": parameters.ration_bps,
     }
     steps = tuple(
-        Step(name, artifact(name).bytecode + codec(name).encode_constructor(arguments), addresses[name], nonce + i)
-        for i, name in enumerate(CONTRACTS)
+        Step(name, creation_code(name, arguments), addresses[name], nonce + i) for i, name in enumerate(CONTRACTS)
     )
     seats = (treasury.lower(), council.lower(), guardian.lower())
     expected = _expected(profile, policy, token, addresses, *seats)
@@ -213,13 +197,12 @@ def carry_out(
     """
     if deployer.address.lower() != plan.deployer:
         raise ValueError(f"the plan is {plan.deployer}'s, not {deployer.address}'s")
-    blocks = []
+    created: dict[str, Created] = {}
     for step in plan.steps:
-        address, block = deployer.deploy(step)
-        blocks.append(block)
-        if address.lower() != step.address:
-            raise _mismatch(f"{step.name}'s address", step.address, address)
-    _await(port, max(blocks) + confirmations)
+        one = created[step.name] = deployer.deploy(step)
+        if one.address.lower() != step.address:
+            raise _mismatch(f"{step.name}'s address", step.address, one.address)
+    _await(port, max(one.block for one in created.values()) + confirmations)
     network = Network(
         name=name,
         chain_id=port.chain_id(),
@@ -227,9 +210,10 @@ def carry_out(
         contracts=plan.addresses,
         asset=plan.asset,
         policy=words.pack_policy(plan.profile.policy),
-        deploy_block=min(blocks),
+        deploy_block=min(one.block for one in created.values()),
         node_parameters=plan.profile.node_parameters,
         code_hashes=read_back(plan, port),
+        creations={name: one.tx_hash for name, one in created.items() if one.tx_hash is not None},
         rpc=rpc,
         explorer=explorer,
         gateways=gateways,
@@ -313,14 +297,14 @@ class TxDeployer:
         self._since = since
         self._tell = tell
 
-    def deploy(self, step: Step) -> tuple[str, int]:
+    def deploy(self, step: Step) -> Created:
         """Create a contract and wait for its receipt, or find that it stands. Raises ChainError DEPLOY_NONCE."""
         key = f"deploy/{step.address}"
         known = self._sender.journal.find(key)
         if (known is None or not (known.state.live or known.state.done)) and self._port.code(step.address):
             # Created by a process whose journal is not at hand; what it is, is read back at the end.
             self._heard(step, None)
-            return step.address, self._since
+            return Created(step.address, self._since, None)
         try:
             sent = self._sender.send(Call(None, step.code, 0, f"deploy.{step.name}"), key=key, nonce=step.nonce)
         except ChainError as error:
@@ -336,7 +320,7 @@ class TxDeployer:
         assert sent.tx_hash is not None and sent.block_number is not None
         self._heard(step, sent)
         receipt = self._port.receipt(sent.tx_hash)
-        return (receipt.contract or "") if receipt else "", sent.block_number
+        return Created((receipt.contract or "") if receipt else "", sent.block_number, sent.tx_hash)
 
     def _heard(self, step: Step, sent: Sent | None) -> None:
         if self._tell is not None:

@@ -38,6 +38,7 @@ class NodeParameters:
 class Network:
     """One market. `contracts` are addresses in lower case by name; `policy` is the word at deployment.
 
+    `creations` are the hashes of the transactions that created the contracts, by name, as far as they are known.
     `chain_id` is the chain's now, for transactions; `deployed_chain_id` what it was at deployment, None for the same.
     """
 
@@ -50,6 +51,7 @@ class Network:
     deploy_block: int
     node_parameters: NodeParameters
     code_hashes: Mapping[str, bytes] = field(default_factory=dict)
+    creations: Mapping[str, bytes] = field(default_factory=dict)
     rpc: tuple[str, ...] = ()
     explorer: str | None = None
     gateways: tuple[str, ...] = ()
@@ -117,6 +119,7 @@ class Network:
             "gateways": list(self.gateways),
             "rpc": list(self.rpc),
             "code_hashes": {name: "0x" + value.hex() for name, value in self.code_hashes.items()},
+            "creations": {name: "0x" + value.hex() for name, value in self.creations.items()},
             # Amounts are strings: they pass 2**53.
             "node_parameters": {
                 "dead_after": parameters.dead_after,
@@ -148,6 +151,7 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
             deploy_block=int(raw["deploy_block"]),
             node_parameters=NodeParameters(**{key: int(value) for key, value in raw["node_parameters"].items()}),
             code_hashes={str(name): _hash(value) for name, value in raw.get("code_hashes", {}).items()},
+            creations={str(name): _hash(value) for name, value in raw.get("creations", {}).items()},
             rpc=tuple(str(url) for url in raw.get("rpc", ())),
             explorer=None if raw.get("explorer") is None else str(raw["explorer"]),
             gateways=tuple(str(url) for url in raw.get("gateways", ())),

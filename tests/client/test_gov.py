@@ -13,7 +13,8 @@ from eth_abi.abi import encode
 from hearth.base.errors import ChainError, ConfigError, RefusedError, UsageError
 from hearth.chain.port import refused
 from hearth.cli.gov import change_lines
-from hearth.client.changes import MAX_LOOKED, OVER, change_rows, read_change, read_changes, state_of
+from hearth.client import changes
+from hearth.client.changes import OVER, change_rows, read_change, read_changes, state_of
 from hearth.client.gov import MAX_SALTS, Gov
 from hearth.client.verify_steward import governance_faults
 from hearth.client.views import event_facts
@@ -167,15 +168,19 @@ def test_read_changes__log_with_another_due_time__is_believed_as_it_is_held(plac
     assert "is due at" in why
 
 
-def test_read_changes__any_number_of_logs__are_looked_up_in_part_and_counted(place: Place) -> None:
-    waiting = [place.queued(replace(STAKE, salt=salt)) for salt in range(MAX_LOOKED + 30)]
+def test_read_changes__any_number_of_logs__are_looked_up_in_part_and_counted(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 20
+    monkeypatch.setattr(changes, "MAX_LOOKED", most)
+    waiting = [place.queued(replace(STAKE, salt=salt)) for salt in range(most + 30)]
     over = [place.queued(replace(STAKE, salt=1_000 + salt), 5, state=EXECUTED) for salt in range(OVER + 7)]
     place.chain.mine([*over, *waiting])
     before = place.chain.counts["call"]
     seen, earlier = read_changes(place.market, place.head)
-    assert place.chain.counts["call"] - before <= MAX_LOOKED + OVER
-    assert len(seen) == MAX_LOOKED + OVER and earlier == 30 + 7
-    assert seen[-1].change.salt == MAX_LOOKED + 29 and seen[0].change.salt == 1_007
+    assert place.chain.counts["call"] - before <= most + OVER
+    assert len(seen) == most + OVER and earlier == 30 + 7
+    assert [one.change.salt for one in seen if one.open] == list(range(most)) and seen[0].change.salt == 1_007
 
 
 @pytest.mark.parametrize("word", [0, 1, 2**256 - 1, NOW_POLICY | 1 << 255])

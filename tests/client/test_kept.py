@@ -11,8 +11,9 @@ import pytest
 from hearth.base.abi import encode
 from hearth.client.results import Results
 from hearth.client.verify import Books, Verifier, _History
+from hearth.market.reads import Seats
 from hearth.protocol import words
-from hearth.protocol.types import ZERO_HASH, JobId, NodeId, Outcome, State, TermsFlag, Unit, UnitFlag
+from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, JobId, NodeId, Outcome, State, TermsFlag, Unit, UnitFlag
 from hearth.storage.stores import MemoryStore
 from tests.client.test_parents import Place
 from tests.kit import build
@@ -182,6 +183,8 @@ def test_verify__many_jobs__are_read_by_pages_and_not_one_by_one(monkeypatch: py
     monkeypatch.setattr(verifier, "_compare_books", lambda books, head: [])
     monkeypatch.setattr(place.market, "nodes", lambda block: [])
     monkeypatch.setattr("hearth.client.verify.governance_faults", lambda *_: [])
+    monkeypatch.setattr("hearth.client.verify.creation_faults", lambda *_: ([], []))
+    monkeypatch.setattr(place.market, "seats", lambda block: Seats(ZERO_ADDRESS, ZERO_ADDRESS, ZERO_ADDRESS, 5))
     report = verifier.verify()
     assert (report["jobs"], report["settled"], report["solvent"]) == (len(names), len(names), False)
     assert sorted(asked) == ["jobs"] * 3 + ["load", "locks"]

@@ -29,8 +29,9 @@ from hearth.config.settings import load_settings
 from hearth.daemon.signer import open_sender
 from hearth.local import devnet
 from hearth.market.contracts import CONTRACTS
+from hearth.market.creation import create_address
 from hearth.market.deploying import Wish, find_deployed, finish, prepare, record_path
-from hearth.market.deployment import TxDeployer, create_address
+from hearth.market.deployment import TxDeployer
 from hearth.market.network import Network, load_network
 from hearth.market.profiles import DEVNET, PUBLIC
 from hearth.market.reads import Market, Seats

@@ -483,7 +483,7 @@ def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(st
 
 
 def _first_address(nonce: int) -> str:
-    from hearth.market.deployment import create_address
+    from hearth.market.creation import create_address
 
     return create_address(devnet.account(devnet.DEPLOYER).address, nonce)
 

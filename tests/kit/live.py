@@ -61,6 +61,7 @@ class LiveMarket:
             "deploy_block": 0,
             "node_parameters": NODES,
             "code_hashes": {name: keccak(self.evm.code_at(address)) for name, address in contracts.items()},
+            "creations": {name: self.evm.creations[address] for name, address in contracts.items()},
             "rpc": (self.url,),
         }
         return Network(**{**values, **changes})

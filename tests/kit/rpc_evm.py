@@ -41,6 +41,8 @@ class RpcEvm(Evm):
         self._contracts: dict[str, Contract] = {}
         self._events = {}
         self._names = {}
+        self.creations: dict[str, bytes] = {}
+        """The transaction of each contract that was created, by its address in lower case."""
 
     def close(self) -> None:
         """End the connection."""
@@ -116,6 +118,7 @@ class RpcEvm(Evm):
 
     def _create(self, code: bytes, sender: str, value: int) -> tuple[str, int]:
         mined = self._send(self._request(None, code, sender, value, BLOCK_GAS))
+        self.creations[mined["contractAddress"].lower()] = bytes.fromhex(mined["transactionHash"][2:])
         return to_checksum_address(mined["contractAddress"]), int(mined["gasUsed"], 16)
 
     def _request(self, to: str | None, data: bytes, sender: str | None, value: int, gas: int) -> dict[str, str]:

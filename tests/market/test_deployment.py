@@ -21,14 +21,15 @@ from hearth.client.session import MAX_FEE
 from hearth.market import deploying, deployment
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
+from hearth.market.creation import create_address
 from hearth.market.deploying import KEYS, SCHEMA, Wish, prepare, record_path, worth_of
 from hearth.market.deployment import (
+    Created,
     DeploymentPlan,
     Step,
     TxDeployer,
     carry_out,
     constants,
-    create_address,
     make_plan,
     read_back,
 )
@@ -69,7 +70,7 @@ class FakeDeployer:
         self.values = values if values is not None else {k: dict(v) for k, v in plan.expected.items()}
         self.done: list[Step] = []
 
-    def deploy(self, step: Step) -> tuple[str, int]:
+    def deploy(self, step: Step) -> Created:
         self.done.append(step)
         block = self.chain.mine()
         self.chain.set_code(step.address, runtime(step.name) + b"immutables of " + step.name.encode())
@@ -77,7 +78,7 @@ class FakeDeployer:
             self.chain.on_call(step.address, codec(step.name).selector(getter), self.answer(step.name, getter, value))
         if step.name == "JobRegistry":
             answer_job_ids(self.chain, step.address, self.chain.chain_id())
-        return step.address, block.number
+        return Created(step.address, block.number, keccak(step.code))
 
     @staticmethod
     def answer(name: str, getter: str, value: Any) -> Callable[..., bytes]:
@@ -175,6 +176,7 @@ def test_carry_out__all_as_planned__gives_a_network_file(asset: Asset, tmp_path:
     assert network.asset == asset and network.contracts == plan.addresses
     for name, address in network.contracts.items():
         assert network.code_hashes[name] == keccak(chain.code(address))
+    assert network.creations == {step.name: keccak(step.code) for step in plan.steps}
     save_network(network, tmp_path / "x.json")
     assert load_network(tmp_path / "x.json") == network
 
@@ -203,7 +205,7 @@ def test_carry_out__another_address__is_refused() -> None:
     chain, plan = FakeChain(), plan_of()
     deployer = FakeDeployer(chain, plan)
     real = deployer.deploy
-    deployer.deploy = lambda step: ("0x" + "99" * 20, real(step)[1])  # type: ignore[method-assign]
+    deployer.deploy = lambda step: real(step)._replace(address="0x" + "99" * 20)  # type: ignore[method-assign]
     with pytest.raises(ChainError, match="address"):
         carry_out(plan, deployer, chain, name="x")
 
