@@ -48,7 +48,7 @@ endif
 CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
-	artifacts-check schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas bench-forks \
+	artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants wheel bench bench-gas bench-forks \
 	bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check format clean \
 	services-up services-down
 
@@ -156,6 +156,10 @@ fuzz: .venv/.stamp-project node_modules/.stamp ## property tests, state machines
 	$(MAKE) --no-print-directory fuzz-parsers FUZZ_SEED=$(FUZZ_SEED)
 	export HEARTH_HYPOTHESIS=fuzz; $(PYTEST) -m "hypothesis or stateful" -n 2 --dist loadgroup --timeout 14400 \
 		--hypothesis-seed=$(FUZZ_SEED) $(PYTEST_ARGS)
+
+WALK ?= 500000
+walk: .venv/.stamp-project node_modules/.stamp ## the market's machine for WALK=500000 steps on each asset, resumable
+	$(PY) -m tests.stateful.walk --steps $(WALK) --seed $(or $(WALK_SEED),1)
 
 # atheris takes the project's own packages beside it; it is installed here alone, never by `make setup`.
 ATHERIS := .build/atheris
