@@ -148,7 +148,7 @@ class Tally:
         """Return the table that docs/ASSURANCE.md quotes."""
         rows = [f"{name:16} {self.succeeded[name]:6} of {n:6}" for name, n in sorted(self.attempted.items())]
         moves = [f"{a.name} -> {b.name}: {n}" for (a, b), n in sorted(self.visits.items())]
-        reasons = [f"{n:6} {reason}" for reason, n in self.refused.most_common()]
+        reasons = [f"{n:6} {reason}" for reason, n in sorted(self.refused.items(), key=lambda one: (-one[1], one[0]))]
         return "\n".join(
             [
                 *rows,

@@ -38,9 +38,8 @@ def test_walk__interrupted__goes_on_with_the_next_history(here: Path, monkeypatc
 
 
 def test_walk__another_seed__begins_anew(here: Path) -> None:
-    (here / "walk.json").write_text(
-        json.dumps({"digest": walk.digest(), "seed": 1, "assets": {"native": {"steps": 9}}})
-    )
+    row = {"steps": 9}
+    (here / "walk.json").write_text(json.dumps({"digest": walk.digest(), "seed": 1, "assets": {"native": row}}))
     walk.main(["--steps", str(STEPS), "--seed", "2"])
     record = json.loads((here / "walk.json").read_text())
     assert record["seed"] == 2 and {row["histories"] for row in record["assets"].values()} == {1}

@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
+from queue import Empty
 from typing import Any, Final
 
 from bench.sections import write_part
@@ -44,10 +45,8 @@ def digest() -> str:
     """Return a hash of what walks: contracts, reference, model and machine."""
     found = sha256()
     folders = ("contracts", "hearth/protocol", "tests/kit", "tests/stateful")
-    for path in sorted(
-        p for folder in folders for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".vy", ".vyi")
-    ):
-        if path != Path(__file__):
+    for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*")):
+        if path.suffix in (".py", ".vy", ".vyi") and path != Path(__file__):
             found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
 
@@ -86,7 +85,7 @@ def walk(asset: str, seed: int, row: dict[str, Any], steps: int, told: Any) -> N
     while histories * STEPS < steps:
         try:
             play(machine(), seed * SPREAD + histories)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever ends a history is what a walk looks for
             fault = f"{error!r}; {'; '.join(getattr(error, '__notes__', ()))}"
             told.put((asset, row_of(tally, histories, before + time.monotonic() - began, fault)))
             return
@@ -117,7 +116,7 @@ def run(steps: int, seed: int) -> int:
         while any(walker.is_alive() for walker in walkers) or not told.empty():
             try:
                 asset, row = told.get(timeout=1.0)
-            except Exception:
+            except Empty:
                 continue
             rows[asset] = row
             replace_text(RECORD, json.dumps(record, indent=1) + "\n")
