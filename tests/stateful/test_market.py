@@ -1274,12 +1274,12 @@ def _run(erc20: bool) -> None:
 
 def shortcomings(tally: Tally, least: int) -> list[str]:
     """Return what a run saw fewer than `least` times, and which rules succeed in less than 5 % of their tries."""
-    rare = {n: tally.succeeded[n] for n in tally.attempted if tally.succeeded[n] < 0.05 * tally.attempted[n]}
+    rare = {n: tally.succeeded[n] for n, tries in sorted(tally.attempted.items()) if tally.succeeded[n] < 0.05 * tries}
     seen = {
         "rules": {name: tally.succeeded[name] for name in SEEN},
         "checkpoints": {"paid": tally.checkpoints["paid"]},
         "finishes that claim": {how: tally.finished[how] for how in ("took the next", "took none")},
-        "moves": {move: tally.visits[move] for move in ALLOWED},
+        "moves": {f"{a.name} to {b.name}": tally.visits[a, b] for a, b in sorted(ALLOWED)},
     }
     few = {what: {n: count for n, count in found.items() if count < least} for what, found in seen.items()}
     return [
