@@ -256,7 +256,10 @@ def _wait_for_workers(stage: DemoStage) -> None:
     while True:
         rows = {row["node"]: row["status"] for row in stage.client.net.workers()["workers"]}
         if all(rows.get(node) == "active" for node in stage.nodes.values()):
-            stage.say("all workers beat")
+            new = [str(row["node"]) for row in stage.client.workers.offers()["offers"] if row["probation"]]
+            stage.say(
+                f"all workers beat; on probation until they have been paid for some work: {', '.join(new) or 'none'}"
+            )
             return
         for name, process in stage.processes.items():
             if process.poll() is not None:

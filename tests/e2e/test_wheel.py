@@ -180,7 +180,8 @@ def test_wheel__demo__last_line_is_a_solvent_verification_and_nothing_is_left_be
     report = json.loads(said.stdout)
     schemas.validate(report)
     assert report["schema"] == "hearth.verify/1"
-    assert report["solvent"] is True
+    assert report["solvent"] is True and "unproven" not in report
+    assert "on probation until they have been paid for some work: 1, 2, 3" in said.stderr
     # The clock's seconds of the whole, but for what Python takes to start; the chain's run from the first posting.
     assert took - 15 < report["wall_seconds"] < took
     assert 0 < report["setup_seconds"] < report["wall_seconds"]
