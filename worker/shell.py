@@ -540,8 +540,12 @@ class Worker:
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
-        states = () if state is None else (state,)
-        task = Task(attempt, row.terms, float(seconds), margin, tries, float(begun), topped, states)
+        states, held = (), 0
+        if state is not None:
+            assert self._head is not None
+            kept = self._market.kept(attempt.job, attempt.index, row.terms.leases, state.attempt, self._head.hash)
+            states, held = (state,), kept.before + kept.seconds
+        task = Task(attempt, row.terms, float(seconds), margin, tries, float(begun), topped, states, held)
         self._executor.start(task)
 
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:

@@ -58,7 +58,8 @@ class Task:
     and submit, the last half of these for documents, and the last quarter for the submit alone. In the first `begun`
     seconds the program must be started: later, what is missing could not be declined any more. `topped` seconds of
     running time were bought for the unit before, beside those of its terms; `states` are what it may begin with, the
-    best first: the one that its lease names, or what is gathered before it has one."""
+    best first: the one that its lease names, or what is gathered before it has one. `held` of the unit's seconds are
+    those of the checkpoint that the lease names and of what that was made of: they are paid to others."""
 
     key: LeaseKey
     terms: Terms
@@ -68,11 +69,12 @@ class Task:
     begun: float = math.inf
     topped: int = 0
     states: tuple[Saved, ...] = ()
+    held: int = 0
 
     @property
     def paid(self) -> int:
-        """Return the seconds of running time that are paid for."""
-        return self.terms.max_seconds + self.topped
+        """Return the seconds of running time that are paid for, one at least."""
+        return max(1, self.terms.max_seconds + self.topped - self.held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
+from hearth.market.profiles import DEVNET
 from hearth.protocol.types import Billing, Kept, NodeId, Outcome
 from hearth.spec.resolved import ResolvedCheckpoint, ResolvedInput, ResolvedOutput
 from hearth.storage import cid as cids
@@ -194,3 +195,25 @@ def test_start__program_that_goes_back_to_an_earlier_state__store_keeps_what_the
         assert {cids.of_root(roots[1]), cids.of_root(roots[3])} <= set(rig.store.pins())
     finally:
         over.set()
+
+
+@pytest.mark.parametrize(("topped", "before", "paid"), [(0, 0, 600), (0, 500, 100), (900, 500, 1_000), (0, 9_000, 1)])
+def test_start_attempt__program_that_goes_on_from_a_state__runs_for_what_it_leaves_and_no_longer(
+    topped: int, before: int, paid: int
+) -> None:
+    """Profit: seconds that the chain pays for once are run once; what a node ran beyond them was a gift."""
+    terms = build.terms(max_seconds=3_600, billing=Billing.METERED, checkpoint_every=60)
+    began: list[Task] = []
+    worker = Worker.__new__(Worker)
+    worker._head = SimpleNamespace(hash=bytes(32))  # type: ignore[assignment]
+    kept = {(KEY.job, 0, 1, 1): Kept(seconds=3_000, node=NodeId(9), before=before)}
+    worker._market = SimpleNamespace(kept=lambda *asked: kept[asked[:4]])  # type: ignore[assignment]
+    row = SimpleNamespace(terms=terms, policy=DEVNET.policy, in_vain=0)
+    worker._watcher = SimpleNamespace(rows={KEY.job: row})  # type: ignore[assignment]
+    worker._outbox = SimpleNamespace(lead=SimpleNamespace(seconds=1.0))  # type: ignore[assignment]
+    worker._executor = SimpleNamespace(start=began.append)  # type: ignore[assignment]
+    state = Saved(1, NodeId(9), 3_000, bytes(32))
+    worker.start_attempt(LeaseKey(KEY.job, 0, 2), 3_700, 1, 300, topped, state)
+    worker.start_attempt(LeaseKey(KEY.job, 0, 2), 3_700, 1, 300, topped, None)
+    resumed, anew = began
+    assert (resumed.paid, resumed.states) == (paid, (state,)) and (anew.paid, anew.states) == (3_600 + topped, ())
