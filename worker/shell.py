@@ -540,7 +540,8 @@ class Worker:
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
-        states, held = (), 0
+        states: tuple[Saved, ...] = ()
+        held = 0
         if state is not None:
             assert self._head is not None
             kept = self._market.kept(attempt.job, attempt.index, row.terms.leases, state.attempt, self._head.hash)
