@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "jobs": ("jobs", "List jobs."),
     "job": ("jobs", "Look at a job, fetch its results, act on it."),
     "net": ("net", "Look at the whole market."),
+    "store": ("store", "Bring files of blocks into the store, and out of it."),
     "gov": ("gov", "Change the market's defaults: late, and in the open."),
 }
 """Each command's module below hearth.cli and its line in --help."""

@@ -5,9 +5,9 @@
     client.net.status()
     client.web3().eth.get_balance("0x...")  # web3.py, by the same providers
 
-Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`, `gov`. Methods return plain facts, ready for
-JSON, with their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and an
-exit status.
+Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`, `gov`, `store`. Methods return plain facts, ready
+for JSON, with their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and
+an exit status.
 What runs on a machine is beside it: `worker.manage.Provider(client, config)`, `keeper.manage.Keeping(client)`,
 `hearth.local.market.LocalMarket`.
 """
@@ -22,6 +22,7 @@ from hearth.client.gov import Gov
 from hearth.client.jobs import Jobs
 from hearth.client.net import Net
 from hearth.client.session import Session, Tell, silent
+from hearth.client.stored import Stored
 from hearth.client.wallet import Wallet
 from hearth.client.workers import Workers
 
@@ -58,6 +59,7 @@ class Client:
         self.workers = Workers(self.jobs.reads)
         self.net = Net(self.jobs)
         self.gov = Gov(session)
+        self.store = Stored(session)
         self._doctor = Doctor(session, self.wallet)
 
     @property

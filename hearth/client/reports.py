@@ -1141,6 +1141,31 @@ class DemoReport(NetVerification):
     wall_seconds: float
 
 
+# ---- the store ----
+
+
+class Imported(TypedDict):
+    """What a CAR file put into the store, or would have put: its `roots`, which are pinned, and all of its blocks."""
+
+    schema: Literal["hearth.import/1"]
+    file: str
+    roots: list[str]
+    blocks: int
+    bytes: int
+    dry_run: bool
+
+
+class Exported(TypedDict):
+    """What a new CAR file holds, or would hold: all blocks of `root`."""
+
+    schema: Literal["hearth.export/1"]
+    file: str
+    root: str
+    blocks: int
+    bytes: int
+    dry_run: bool
+
+
 # ---- this machine ----
 
 

@@ -98,6 +98,17 @@ def parse(text: str) -> Cid:
     return from_bytes(raw, text)
 
 
+def from_start(raw: bytes) -> tuple[Cid, int]:
+    """Read the CID that some bytes begin with; return it and where it ends. Raises BadCid."""
+    if raw[:2] == _V0_PREFIX:
+        end = 2 + DIGEST_BYTES
+    elif len(raw) > 4 and raw[3] >= 0x80:
+        end = 5 + (raw[3] & 0x7F | raw[4] << 7)
+    else:
+        end = 4 + (raw[3] if len(raw) > 3 else 0)
+    return from_bytes(raw[:end]), end
+
+
 def from_bytes(raw: bytes, shown: str | None = None) -> Cid:
     """Read a CID from its bytes; `shown` is the text to name in errors."""
     name = repr(shown) if shown is not None else f"0x{raw[:80].hex()}"

@@ -32,6 +32,7 @@ from hearth.client.jobs import Jobs
 from hearth.client.net import Net
 from hearth.client.posting.post import Posting
 from hearth.client.results import Results
+from hearth.client.stored import Stored
 from hearth.client.wallet import Wallet
 from hearth.client.workers import Workers
 from hearth.config.settings import Settings
@@ -89,6 +90,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "jobs": (Jobs.list, "run.client.jobs.list("),
         "wallet import": (Wallet.import_key, "run.client.wallet.import_key("),
         "job wait": (Posting.attach, "run.client.jobs.attach("),
+        "store import": (Stored.import_file, "run.client.store.import_file("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
         "worker selftest": (selftest, "selftest(config)"),
         "worker operator": (Provider.replace_operator, "provider.replace_operator("),
@@ -112,6 +114,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "wallet": (Wallet, "run.client.wallet"),
         "net": (Net, "run.client.net"),
         "gov": (Gov, "run.client.gov"),
+        "store": (Stored, "run.client.store"),
         "devnet": (LocalMarket, "LocalMarket(run.client.session)"),
         "worker": (Provider, "rovider"),
         "keeper": (Keeping, "Keeping(run.client, config)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
@@ -12,8 +13,8 @@ from typing import Final
 import libipld
 
 from hearth.base.errors import NotFoundError, StorageError
+from hearth.storage import car, unixfs
 from hearth.storage import cid as cids
-from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import MemoryStore
 from hearth.storage.unixfs import Link, ReadLimits
@@ -223,6 +224,31 @@ def _built() -> bytes:
     return data
 
 
+# ---- files of blocks ----
+
+CarFile = tuple[tuple[Cid, ...], list[tuple[Cid, bytes]]]
+
+
+def _read_car(data: bytes) -> CarFile:
+    roots, blocks = car.read(io.BytesIO(data))
+    return roots, list(blocks)
+
+
+def _check_car(data: bytes, found: CarFile) -> None:
+    """What was read is written and read back the same."""
+    out = io.BytesIO()
+    car.write(found[0], found[1], out)
+    same("car", _read_car(out.getvalue()), found)
+
+
+def _cars() -> Iterator[bytes]:
+    named = [(one, one.digest if one.hash_code == cids.IDENTITY else b"leaf") for one in (_LEAF, _INLINE)]
+    for roots in ((_LEAF,), (_INLINE, _LEAF), _CIDS):
+        out = io.BytesIO()
+        car.write(roots, named, out)
+        yield out.getvalue()
+
+
 # ---- trees on disk ----
 
 
@@ -273,5 +299,6 @@ TARGETS: Final = (
         (StorageError, NotFoundError),
         _check_tree,
     ),
+    Target("car", "bytes", "a CAR file of blocks", _read_car, _cars, (StorageError,), _check_car),
     Target("unixfs-export", "disk", "a tree of blocks, written to disk", _export, _trees, (StorageError,)),
 )

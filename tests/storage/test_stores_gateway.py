@@ -495,14 +495,15 @@ def test_gateway_server__requests__as_the_trustless_gateway_specification_says()
         status, headers, body = ask(server, "GET", f"/ipfs/{CID}?format=raw")
         assert (status, body) == (200, BLOCK)
         assert headers["content-type"] == "application/vnd.ipld.raw"
-        assert "immutable" in headers["cache-control"]
+        assert "immutable" in headers["cache-control"] and headers["access-control-allow-origin"] == "*"
         assert ask(server, "GET", f"/ipfs/{CID}", **raw)[0] == 200
         status, headers, body = ask(server, "HEAD", f"/ipfs/{CID}?format=raw")
         assert (status, headers["content-length"], body) == (200, str(len(BLOCK)), b"")
         assert ask(server, "GET", "/ipfs/bafkqaaa?format=raw")[::2] == (200, b"")
         assert ask(server, "GET", f"/ipfs/{CID}")[0] == 406
         assert ask(server, "GET", f"/ipfs/{CID}?format=car")[0] == 406
-        assert ask(server, "GET", "/ipfs/nonsense?format=raw")[0] == 400
+        status, headers, _ = ask(server, "GET", "/ipfs/nonsense?format=raw")
+        assert (status, headers["access-control-allow-origin"]) == (400, "*")
         assert ask(server, "GET", f"/ipfs/{cids.of(b'absent')}?format=raw")[0] == 404
         for path in ("/", f"/ipfs/{CID}/a?format=raw", f"/ipns/{CID}?format=raw", "/ipfs/../../etc/passwd?format=raw"):
             assert ask(server, "GET", path)[0] == 404

@@ -150,6 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Content-Type-Options", "nosniff")
+        # All of it is public, named by hash, and the same for everybody: pages of any origin may read it.
+        self.send_header("Access-Control-Allow-Origin", "*")
         if name is None:
             self.send_header("Content-Type", "text/plain; charset=utf-8")
         else:

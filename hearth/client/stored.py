@@ -1,0 +1,101 @@
+"""Blocks as files: what a store is given, and gives, where nothing else reaches it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hearth.base.errors import BadDestination, ConfigError, StorageError
+from hearth.storage import car, unixfs
+from hearth.storage import cid as cids
+from hearth.storage.stores import Timed
+
+if TYPE_CHECKING:
+    from hearth.client.reports import Exported, Imported
+    from hearth.client.session import Session
+
+
+class Stored:
+    """Bring blocks into the store and out of it: `client.store`."""
+
+    def __init__(self, session: Session) -> None:
+        """Open nothing yet."""
+        self.session = session
+
+    def import_file(self, file: Path) -> Imported:
+        """Put every block of a CAR file into the store, and pin its roots, of which all must be there then.
+
+        Each block is checked against its CID. Where a root lacks one nothing is pinned, and what was put goes with the
+        next collection. Raises ConfigError NO_FILE, StorageError BAD_CAR, BlockCorrupt, BlockMissing.
+        """
+        store, dry = self.session.store, self.session.dry_run
+        count = size = 0
+        try:
+            with file.open("rb") as source:
+                roots, blocks = car.read(source)
+                for cid, block in blocks:
+                    count, size = count + 1, size + len(block)
+                    if cid.hash_code == cids.BLAKE3:
+                        raise StorageError(
+                            f"block {cid} of {file} is named by blake3, and blocks are kept by sha2-256",
+                            hint="write it anew: hearth store export CID FILE",
+                            code="BAD_CAR",
+                        )
+                    if cid.hash_code != cids.IDENTITY and not dry:
+                        store.put_block(block, cid.codec)
+        except OSError as error:
+            raise ConfigError(
+                f"{file} cannot be read: {error.strerror}", hint=f"ls -l {file}", code="NO_FILE"
+            ) from error
+        for root in () if dry else roots:
+            store.pin(root)
+        return {
+            "schema": "hearth.import/1",
+            "file": str(file),
+            "roots": [str(root) for root in roots],
+            "blocks": count,
+            "bytes": size,
+            "dry_run": dry,
+        }
+
+    def export(self, cid: str, file: Path) -> Exported:
+        """Write a file, tree or document of the store into a new CAR file, wholly or not at all.
+
+        Raises BadCid, BlockMissing, BadDestination where the file exists or cannot be written, StoreDown once the time
+        of the settings is over.
+        """
+        root, path = cids.parse_uri(cid)
+        source = Timed(self.session.store, float(self.session.settings.timeout))
+        if path:
+            root = unixfs.resolve(root, path, source)
+        if file.exists():
+            raise BadDestination(f"{file} exists already", hint="name a file that does not exist")
+        draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+        count = size = 0
+        try:
+            if self.session.dry_run:
+                for _, block in unixfs.blocks_of(root, source):
+                    count, size = count + 1, size + len(block)
+            else:
+                with draft.open("xb") as out:
+                    count, size = car.write((root,), unixfs.blocks_of(root, source), out)
+                    out.flush()
+                    os.fsync(out.fileno())
+                # A link takes no name that came meanwhile, unlike a renaming.
+                os.link(draft, file)
+        except OSError as error:
+            raise BadDestination(
+                f"{file} cannot be written: {error.strerror}", hint="name another path, on a disk with room"
+            ) from error
+        finally:
+            draft.unlink(missing_ok=True)
+        return {
+            "schema": "hearth.export/1",
+            "file": str(file),
+            "root": str(root),
+            "blocks": count,
+            "bytes": size,
+            "dry_run": self.session.dry_run,
+        }

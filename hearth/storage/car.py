@@ -1,0 +1,137 @@
+"""CAR files, version 1: the blocks of whole DAGs in one file, as `ipfs dag export` and a page that cannot upload write.
+
+A file is a header, which names the roots, and sections: a length, a CID, a block. It is read as a stream, whatever its
+size, and no block of it is believed before its CID is checked. Source: https://ipld.io/specs/transport/car/carv1/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, Final
+
+import libipld
+
+from hearth.base.errors import StorageError
+from hearth.storage import cid as cids
+from hearth.storage.cid import Cid
+
+VERSION: Final = 1
+MAX_HEADER_BYTES: Final = 64 * 1024
+MAX_ROOTS: Final = 64
+MAX_SECTION_BYTES: Final = cids.MAX_BLOCK_BYTES + 256
+"""The largest block and a CID before it."""
+_LINK_TAG: Final = b"\xd8\x2a"
+"""What DAG-CBOR writes before a CID: tag 42."""
+
+
+def write(roots: Iterable[Cid], blocks: Iterable[tuple[Cid, bytes]], file: IO[bytes]) -> tuple[int, int]:
+    """Write a CAR file and return (how many blocks, bytes of them)."""
+    header = _encode_header(tuple(roots))
+    file.write(_varint(len(header)) + header)
+    count = size = 0
+    for cid, block in blocks:
+        name = bytes(cid)
+        file.write(_varint(len(name) + len(block)) + name)
+        file.write(block)
+        count, size = count + 1, size + len(block)
+    return count, size
+
+
+def read(file: IO[bytes]) -> tuple[tuple[Cid, ...], Iterator[tuple[Cid, bytes]]]:
+    """Return the roots of a CAR file, and its blocks in their order, each checked against its CID as it comes.
+
+    Raises StorageError BAD_CAR for what is none, and BlockCorrupt, BadCid or TooLarge, at once or from the iterator.
+    """
+    length = _read_varint(file, MAX_HEADER_BYTES)
+    if length is None:
+        raise _bad("it is empty")
+    return _roots_in(_read_bytes(file, length)), _sections(file)
+
+
+def _sections(file: IO[bytes]) -> Iterator[tuple[Cid, bytes]]:
+    while (length := _read_varint(file, MAX_SECTION_BYTES)) is not None:
+        section = _read_bytes(file, length)
+        cid, at = cids.from_start(section)
+        yield cid, cid.verify(section[at:])
+
+
+# ---- the header: {"roots": [links], "version": 1} in DAG-CBOR, whose form is fixed ----
+
+
+def _encode_header(roots: tuple[Cid, ...]) -> bytes:
+    links = b"".join(_LINK_TAG + _head(2, len(raw)) + raw for raw in (b"\0" + bytes(root) for root in roots))
+    return b"\xa2" + _text("roots") + _head(4, len(roots)) + links + _text("version") + _head(0, VERSION)
+
+
+def _roots_in(header: bytes) -> tuple[Cid, ...]:
+    try:
+        said: Any = libipld.decode_dag_cbor(header)
+    except (ValueError, RecursionError) as error:
+        raise _bad("its header is no DAG-CBOR") from error
+    if not isinstance(said, dict) or said.get("version") != VERSION:
+        version = said.get("version") if isinstance(said, dict) else None
+        shown = version if isinstance(version, int) and abs(version) < 1_000 else "another"
+        raise _bad(f"it is of version {shown}, and only version {VERSION} is read")
+    roots = said.get("roots")
+    if not isinstance(roots, list) or not 1 <= len(roots) <= MAX_ROOTS:
+        raise _bad(f"it does not name 1 to {MAX_ROOTS} roots")
+    if not all(isinstance(root, bytes) for root in roots):
+        raise _bad("a root of it is no link")
+    return tuple(cids.from_bytes(root) for root in roots)
+
+
+def _text(text: str) -> bytes:
+    return _head(3, len(text)) + text.encode()
+
+
+def _head(kind: int, value: int) -> bytes:
+    """Return the first bytes of a CBOR item: its kind and its length or value, below 2^16."""
+    if value < 24:
+        return bytes((kind << 5 | value,))
+    return bytes((kind << 5 | 24, value)) if value < 256 else bytes((kind << 5 | 25, value >> 8, value & 255))
+
+
+# ---- lengths ----
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*out, value))
+
+
+def _read_varint(file: IO[bytes], most: int) -> int | None:
+    """Return the next length, None at the end of the file. Raises StorageError BAD_CAR above `most`, or for 0."""
+    value = shift = 0
+    while True:
+        byte = file.read(1)
+        if not byte:
+            if shift:
+                raise _bad("it ends in the middle of a length")
+            return None
+        value |= (byte[0] & 0x7F) << shift
+        shift += 7
+        if not byte[0] & 0x80:
+            break
+        if shift > 28:
+            raise _bad("a length of it has no end")
+    if not 0 < value <= most:
+        raise _bad(f"a part of it says that it has {value} bytes, and may have 1 to {most}")
+    return value
+
+
+def _read_bytes(file: IO[bytes], length: int) -> bytes:
+    data = file.read(length)
+    if len(data) < length:
+        raise _bad("it ends in the middle of a block")
+    return data
+
+
+def _bad(why: str) -> StorageError:
+    return StorageError(
+        f"this is no CAR file that can be read: {why}",
+        hint="write it anew: hearth store export CID FILE",
+        code="BAD_CAR",
+    )

@@ -1,0 +1,203 @@
+"""CAR files: written as others write them, read as a stream, and believed in no part that is not checked."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import libipld
+import pytest
+
+from hearth.base.errors import BadCid, BadDestination, BlockCorrupt, BlockMissing, ConfigError, StorageError, TooLarge
+from hearth.client import Client
+from hearth.config.settings import Settings
+from hearth.storage import car, unixfs
+from hearth.storage import cid as cids
+from hearth.storage.cid import Cid
+from hearth.storage.stores import FolderStore, MemoryStore
+from tests.kit import build
+from tests.kit.fake_chain import FakeChain
+
+
+def car_of(store: Any, *roots: Cid) -> bytes:
+    out = io.BytesIO()
+    seen: dict[Cid, bytes] = {}
+    for root in roots:
+        seen.update(unixfs.blocks_of(root, store))
+    car.write(roots, seen.items(), out)
+    return out.getvalue()
+
+
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "large").write_bytes(os.urandom(unixfs.CHUNK_BYTES + 7))
+    (folder / "deep" / "er" / "small").write_text("x")
+    (folder / "again").write_text("x")
+    return folder
+
+
+@pytest.mark.parametrize("count", [1, 2, 23, 24, 64])
+def test_write__any_number_of_roots__another_reader_reads_the_same(count: int) -> None:
+    store = MemoryStore()
+    # The other reader knows no blocks but those of DAG-CBOR, and decodes them.
+    roots = [store.put_block(libipld.encode_dag_cbor(f"block {at}"), cids.DAG_CBOR) for at in range(count)]
+    out = io.BytesIO()
+    car.write(roots, [(root, store.get_block(root)) for root in roots], out)
+    data = out.getvalue()
+    header, blocks = libipld.decode_car(data)
+    assert header["roots"] == [bytes(root) for root in roots] and header["version"] == 1
+    assert blocks == {bytes(root): f"block {at}" for at, root in enumerate(roots)}
+    found, sections = car.read(io.BytesIO(data))
+    assert list(found) == roots and [name for name, _ in sections] == roots
+
+
+def test_read__names_of_every_kind__come_with_their_blocks() -> None:
+    leaf = cids.of(b"leaf")
+    old = Cid(0, cids.DAG_PB, cids.SHA2_256, cids.of(b"", cids.DAG_PB).digest)
+    inline = Cid(1, cids.RAW, cids.IDENTITY, bytes(range(100)))
+    out = io.BytesIO()
+    car.write([leaf], [(leaf, b"leaf"), (old, b""), (inline, bytes(range(100)))], out)
+    out.seek(0)
+    _, blocks = car.read(out)
+    assert [cid for cid, _ in blocks] == [leaf, old, inline]
+
+
+def header(value: Any) -> bytes:
+    raw = libipld.encode_dag_cbor(value)
+    return bytes((len(raw),)) + bytes(raw)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "it is empty"),
+        (b"\x80", "in the middle of a length"),
+        (b"\x80\x80\x80\x80\x80\x01", "has no end"),
+        (b"\xff\xff\x7f", "may have 1 to"),
+        (b"\x00", "may have 1 to"),
+        (b"\x20abc", "in the middle of a block"),
+        (b"\x03\xff\xff\xff", "no DAG-CBOR"),
+        (header(["roots"]), "of version another"),
+        (header({"version": 1}), "does not name 1 to 64 roots"),
+        (header({"version": 1, "roots": []}), "does not name 1 to 64 roots"),
+        (header({"version": 1, "roots": ["text"]}), "is no link"),
+        (header({"version": 2}), "of version 2"),
+        (header({"version": 2**63}), "of version another"),
+        (header({"version": "1" * 20}), "of version another"),
+    ],
+)
+def test_read__what_is_no_car_file__is_refused_and_says_why(data: bytes, said: str) -> None:
+    with pytest.raises(StorageError, match=said) as caught:
+        list(car.read(io.BytesIO(data))[1])
+    assert caught.value.code == "BAD_CAR" and caught.value.exit_code == 9
+
+
+def test_read__sections_that_lie__are_refused() -> None:
+    store = MemoryStore()
+    root = store.put_block(b"leaf")
+    data = car_of(store, root)
+    with pytest.raises(BlockCorrupt):
+        list(car.read(io.BytesIO(data[:-1] + b"F"))[1])
+    with pytest.raises(StorageError, match="in the middle of a block"):
+        list(car.read(io.BytesIO(data[:-1]))[1])
+    with pytest.raises(BadCid):
+        list(car.read(io.BytesIO(data + b"\x02\x07\x07"))[1])
+    large = bytes(cids.MAX_BLOCK_BYTES + 1)
+    name = Cid(1, cids.RAW, cids.SHA2_256, bytes(32))
+    out = io.BytesIO()
+    car.write([name], [(name, large)], out)
+    with pytest.raises(TooLarge):
+        list(car.read(io.BytesIO(out.getvalue()))[1])
+    out = io.BytesIO()
+    car.write([name], [(name, large + bytes(4096))], out)
+    with pytest.raises(StorageError, match="may have 1 to"):
+        list(car.read(io.BytesIO(out.getvalue()))[1])
+
+
+# ---- hearth store ----
+
+
+def client(tmp_path: Path, name: str, **options: Any) -> Client:
+    home = tmp_path / name
+    made = Client(Settings(home=home), **options)
+    made.session.__dict__["network"] = build.network(FakeChain())
+    return made
+
+
+def test_store__export_and_import__another_store_has_the_same_tree(tmp_path: Path) -> None:
+    here, there = client(tmp_path, "here"), client(tmp_path, "there")
+    root = here.session.store.add_path(tree(tmp_path)).cid
+    file = tmp_path / "tree.car"
+    wrote = here.store.export(f"ipfs://{root}", file)
+    assert wrote["root"] == str(root) and wrote["blocks"] == 7 and file.stat().st_size > wrote["bytes"]
+    took = there.store.import_file(file)
+    assert took["roots"] == [str(root)] and (took["blocks"], took["bytes"]) == (wrote["blocks"], wrote["bytes"])
+    there.session.store.fetch(root, tmp_path / "got")
+    assert (tmp_path / "got" / "large").read_bytes() == (tmp_path / "tree" / "large").read_bytes()
+    folder = FolderStore(tmp_path / "there" / "store")
+    assert folder.pins() == [root] and folder.collect(grace_seconds=-1) == 0
+    inner = there.store.export(f"/ipfs/{root}/deep/er/small", tmp_path / "small.car")
+    assert inner["blocks"] == 1 and inner["root"] == str(cids.of(b"x"))
+    assert sorted(path.name for path in tmp_path.glob("*.car")) == ["small.car", "tree.car"]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_store_import__dry_run__checks_everything_and_writes_nothing(tmp_path: Path) -> None:
+    store = MemoryStore()
+    file = tmp_path / "x.car"
+    file.write_bytes(car_of(store, store.put_block(b"leaf")))
+    dry = client(tmp_path, "home", dry_run=True)
+    assert dry.store.import_file(file)["dry_run"] and not (tmp_path / "home").exists()
+    file.write_bytes(file.read_bytes()[:-1] + b"F")
+    with pytest.raises(BlockCorrupt):
+        dry.store.import_file(file)
+
+
+def test_store_import__root_that_lacks_a_block__pins_nothing(tmp_path: Path) -> None:
+    store = MemoryStore()
+    root = store.add_path(tree(tmp_path)).cid
+    blocks = dict(unixfs.blocks_of(root, store))
+    lost = next(cid for cid in blocks if cid != root and cid.codec == cids.RAW)
+    del blocks[lost]
+    file = tmp_path / "x.car"
+    with file.open("wb") as out:
+        car.write([root], blocks.items(), out)
+    with pytest.raises(BlockMissing, match=str(lost)):
+        client(tmp_path, "home").store.import_file(file)
+    assert FolderStore(tmp_path / "home" / "store").pins() == []
+
+
+def test_store_import__blake3_and_what_is_no_file__are_refused(tmp_path: Path) -> None:
+    import blake3
+
+    name = Cid(1, cids.RAW, cids.BLAKE3, blake3.blake3(b"x").digest())
+    file = tmp_path / "x.car"
+    with file.open("wb") as out:
+        car.write([name], [(name, b"x")], out)
+    home = client(tmp_path, "home")
+    with pytest.raises(StorageError, match="named by blake3"):
+        home.store.import_file(file)
+    for path in (tmp_path, tmp_path / "gone.car"):
+        with pytest.raises(ConfigError) as caught:
+            home.store.import_file(path)
+        assert caught.value.code == "NO_FILE"
+
+
+def test_store_export__name_that_is_taken_or_nowhere__leaves_all_as_it_is(tmp_path: Path) -> None:
+    home = client(tmp_path, "home")
+    root = home.session.store.add_bytes(b"leaf").cid
+    file = tmp_path / "x.car"
+    file.write_text("mine")
+    with pytest.raises(BadDestination, match="exists already"):
+        home.store.export(str(root), file)
+    with pytest.raises(BadDestination, match="cannot be written"):
+        home.store.export(str(root), tmp_path / "gone" / "x.car")
+    with pytest.raises(BlockMissing):
+        home.store.export(str(cids.of(b"nobody has it")), tmp_path / "y.car")
+    assert file.read_text() == "mine" and [path.name for path in tmp_path.iterdir()] != []
+    assert not (tmp_path / "y.car").exists() and not list(tmp_path.glob(".*"))
+    dry = client(tmp_path, "home", dry_run=True)
+    assert dry.store.export(str(root), tmp_path / "z.car")["blocks"] == 1 and not (tmp_path / "z.car").exists()
