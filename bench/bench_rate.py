@@ -323,12 +323,12 @@ def said(results: dict[str, Any]) -> str:
     lines += [
         "",
         f"A unit of a seasoned node, from the block with its lease to the block that pays it: {steps}.",
-        f"It takes a worker {asked:.0f} calls, and here {seasoned['claims']} claims for {seasoned['units']} units. A worker "
-        "has one claim of an array's",
+        f"It takes a worker {asked:.0f} calls, and here {seasoned['claims']} claims for {seasoned['units']} units. "
+        "A worker has one claim of an array's",
         "next unit in flight, a finish's or one of its own, so it begins one unit a block at most: "
         f"here {pace:.2f}. That, and not the machine, is the limit:",
-        f"{AIM_RATE} units a minute at {AIM_CALLS} calls a block, which were aimed for, need several claims at once and "
-        "fewer reads a transaction.",
+        f"{AIM_RATE} units a minute at {AIM_CALLS} calls a block, which were aimed for, need several claims at once "
+        "and fewer reads a transaction.",
         "",
     ]
     return "\n".join(lines) + "\n"
