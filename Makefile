@@ -49,7 +49,7 @@ CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
 	artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants wheel bench bench-gas bench-forks \
-	bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check format clean \
+	bench-rate bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check format clean \
 	services-up services-down
 
 help: ## list the commands
@@ -210,6 +210,9 @@ bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/re
 
 bench-forks: .venv/.stamp-project node_modules/.stamp ## gas under Osaka's and Amsterdam's rules, on geth
 	$(WITH_SERVICES) $(PY) -m bench.bench_forks
+
+bench-rate: .venv/.stamp-project node_modules/.stamp ## units a minute and RPC calls a block, into docs/PROVIDER.md
+	$(PY) -m bench.bench_rate
 
 bench-smallest-job: .venv/.stamp-project ## the smallest job that pays a keeper, into docs/KEEPER.md
 	$(PY) -m bench.smallest_job --write

@@ -95,6 +95,8 @@ log = structlog.get_logger("worker")
 
 MAX_PAUSE: Final = 30.0
 """The longest pause after failed cycles, in seconds."""
+LEAST_PAUSE: Final = 0.5
+"""The shortest pause between two cycles that go well, in seconds, however fast the chain's blocks come."""
 DISK_PAUSE: Final = 2.0
 """The longest after one that a full disk made fail: it harms nobody to look again, and beats must go on at once."""
 DISK_CODES: Final = ("DISK_FULL", "JOURNAL")
@@ -273,7 +275,12 @@ class Worker:
     def _pause(self) -> None:
         """Wait until the next round is due, or something woke the loop."""
         waits = self.reloader is not None and self.reloader.pending
-        self.wake.wait(min(STILL_SECONDS, self._pauses.pause) if waits else self._pauses.pause)
+        pause = self._pauses.pause
+        block = self._clock.block_seconds
+        if block is not None and not self._pauses.failures:
+            # Twice a block, so that no lease waits for a whole one to be seen.
+            pause = min(pause, max(LEAST_PAUSE, block / 2))
+        self.wake.wait(min(STILL_SECONDS, pause) if waits else pause)
         self.wake.clear()
 
     def _reload(self) -> None:

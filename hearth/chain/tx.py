@@ -259,8 +259,9 @@ class Sender:
                 counts["dropped"] += 1
             open_ones = {intent.id: intent for intent in self.journal.intents(TxState.MINED)}
             open_ones |= {intent.id: intent for intent in self.journal.mined_from(self.port.nonce(self.address))}
+            blocks: dict[int, bytes] = {}
             for intent in sorted(open_ones.values(), key=lambda one: one.nonce or 0):
-                counts["reorged"] += self._recheck(intent, head)
+                counts["reorged"] += self._recheck(intent, head, blocks)
             for intent in self.journal.intents(TxState.SIGNED, TxState.BROADCAST):
                 counts[self._settle_fate(intent)] += 1
             waiting = self.journal.intents(TxState.SIGNED, TxState.BROADCAST)
@@ -674,11 +675,18 @@ class Sender:
 
     # ---- reconciliation ----
 
-    def _recheck(self, intent: Intent, head: Block | None = None) -> int:
-        """Move a mined intent to final, or back to pending where a reorg took it out; return 1 for the latter."""
+    def _recheck(self, intent: Intent, head: Block | None = None, blocks: dict[int, bytes] | None = None) -> int:
+        """Move a mined intent to final, or back to pending where a reorg took it out; return 1 for the latter.
+
+        A block that is still the chain's holds what it held, so that its hash says all; `blocks` are those by number
+        that this pass has asked for.
+        """
         newest = head or self.port.head()
         if intent.block_number is not None and intent.block_number > newest.number:
             newest = self.port.head()  # it may have been mined since the caller looked
+        if self._stands(intent, newest, {} if blocks is None else blocks):
+            self._finalise(intent, newest)
+            return 0
         receipt = self._receipt_of(intent) if self._nonce_is_used(intent) else None
         if receipt is None:
             if self._may_stand(intent, newest, lags=head is None):
@@ -687,10 +695,27 @@ class Sender:
             return 1
         if receipt.block_hash != intent.block_hash and intent.state.done:
             intent = self.journal.mined(intent, receipt, self._failure(intent, receipt))
-        if intent.state is TxState.MINED and newest.number - receipt.block_number >= self.config.finality:
+        self._finalise(intent, newest)
+        return 0
+
+    def _stands(self, intent: Intent, newest: Block, blocks: dict[int, bytes]) -> bool:
+        """Say whether the block in which an intent was found mined is a block of the chain."""
+        number = intent.block_number
+        if number is None or intent.block_hash is None or number > newest.number:
+            return False
+        if number not in blocks:
+            found = newest if number == newest.number else self.port.block(number)
+            if found is None:
+                return False
+            blocks[number] = found.hash
+        return blocks[number] == intent.block_hash
+
+    def _finalise(self, intent: Intent, newest: Block) -> None:
+        """Move a mined intent to final once `finality` blocks are on top of its own."""
+        number = intent.block_number
+        if intent.state is TxState.MINED and number is not None and newest.number - number >= self.config.finality:
             self.journal.final(intent)
             fp("m10.final", intent.call.label)
-        return 0
 
     def _may_stand(self, intent: Intent, newest: Block, *, lags: bool) -> bool:
         """Say whether the block of a mined intent may still be in the chain though nobody has the receipt."""

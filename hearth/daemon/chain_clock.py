@@ -45,6 +45,7 @@ class ChainClock:
         self._came = self._looked = 0.0
         self._watched = False
         self._gaps: deque[int] = deque(maxlen=GAPS)
+        self._heads: deque[Block] = deque(maxlen=GAPS + 1)
 
     def learn(self, blocks: Iterable[Block]) -> None:
         """Learn the chain's habit from blocks that follow each other, the oldest first."""
@@ -57,6 +58,7 @@ class ChainClock:
         if last is None or head.hash != last.hash:
             self._watched = last is not None and now - self._looked <= _LOOKED_SECONDS
             self._head, self._came = head, now
+            self._heads.append(head)
             if last is not None and head.parent_hash == last.hash:
                 self._gaps.append(head.timestamp - last.timestamp)
         self._looked = now
@@ -85,6 +87,16 @@ class ChainClock:
     def mines_on_demand(self) -> bool:
         """Say whether the chain's blocks come when somebody sends."""
         return sum(gap > MAX_SKEW_SECONDS for gap in self._gaps) >= LONG_GAPS
+
+    @property
+    def block_seconds(self) -> float | None:
+        """Return the chain's seconds between two blocks, by the newest heads seen, None before GAPS blocks."""
+        if not self._heads:
+            return None
+        first, last = self._heads[0], self._heads[-1]
+        if last.number - first.number < GAPS:
+            return None
+        return (last.timestamp - first.timestamp) / (last.number - first.number)
 
     def doubt(self) -> Doubt | None:
         """Say why the clock, or what is seen of the chain, should not be trusted for something new."""

@@ -454,6 +454,26 @@ def test_reconcile__deep_enough__is_final_and_not_looked_at_again(rig: Rig) -> N
     assert rig.chain.counts["receipt"] == before
 
 
+def test_reconcile__many_that_are_mined_and_not_final__asks_for_each_block_once(rig: Rig) -> None:
+    """A worker that sends two calls a block looks at all of them at every block until they are final."""
+    rig.mining = False
+    for number in range(12):
+        rig.sender.start(CALL, key=f"k{number}")
+        if number % 4 == 3:
+            rig.chain.mine()
+    head = rig.chain.mine()
+    rig.sender.reconcile(head)
+    assert {rig.state(f"k{number}") for number in range(12)} == {TxState.MINED}
+    rig.chain.counts.clear()
+    assert rig.sender.reconcile(head).reorged == 0
+    assert (rig.chain.counts["block"], rig.chain.counts["receipt"], rig.chain.counts["transaction"]) == (3, 0, 0)
+    assert rig.chain.counts["nonce"] <= 2
+    for _ in range(rig.config.finality):
+        head = rig.chain.mine()
+    rig.sender.reconcile(head)
+    assert {rig.state(f"k{number}") for number in range(12)} == {TxState.FINAL}
+
+
 def test_reconcile__a_lagging_provider__is_no_reorg(rig: Rig) -> None:
     rig.sender.send(CALL, key="k")
     newest = rig.chain._blocks.pop()

@@ -152,3 +152,12 @@ def test_audit_page__example_of_an_attack__passes() -> None:
     exec(example, found)  # the page's own text
     (test,) = [value for name, value in found.items() if name.startswith("test_")]
     test()
+
+
+def test_provider_page__rate__is_what_the_bench_recorded() -> None:
+    from bench import bench_rate
+    from bench.sections import part
+
+    results = json.loads(bench_rate.OUT.read_text(encoding="utf-8"))
+    assert part(bench_rate.PAGE, "rate") == bench_rate.said(results)
+    assert {row["name"] for row in results["seasoned"]["processes"]} == {"worker-1", "worker-2", "worker-3", "keeper"}

@@ -141,3 +141,23 @@ def test_saw__blocks_that_were_skipped__are_no_gap() -> None:
         world.head = world.block()
         world.clock.saw(world.head)
     assert not world.clock.mines_on_demand
+
+
+def test_block_seconds__blocks_seen_now_and_then__are_the_chains_pace() -> None:
+    world = World()
+    assert world.clock.block_seconds is None
+    world.begin()
+    world.live(12 * (GAPS - 1), 12)
+    assert world.clock.block_seconds is None
+    world.live(24, 12)
+    assert world.clock.block_seconds == 12
+    # Heads of which every second one was missed; and a chain that goes back says nothing.
+    for _ in range(2 * GAPS):
+        world.true += 2
+        world.number += 1
+        world.head = world.block()
+        world.clock.saw(world.head)
+    assert world.clock.block_seconds == 1
+    world.number = 0
+    world.live(1, 1)
+    assert world.clock.block_seconds is None

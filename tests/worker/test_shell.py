@@ -121,6 +121,23 @@ def test_survive__disk_that_stays_full__is_looked_at_every_two_seconds(fault: Ex
     assert worker._pauses.pause == 30.0
 
 
+@pytest.mark.parametrize(
+    ("block", "failures", "seconds"),
+    [(None, 0, 2.0), (12.0, 0, 2.0), (2.0, 0, 1.0), (1.0, 0, 0.5), (0.1, 0, 0.5), (1.0, 1, 4.0)],
+)
+def test_pause__chain_of_any_pace__is_half_a_block_within_bounds(
+    block: float | None, failures: int, seconds: float
+) -> None:
+    waited: list[float] = []
+    worker = Worker.__new__(Worker)
+    worker.reloader, worker._pauses = None, Backoff(base=2.0, cap=30.0)
+    worker._pauses.failures = failures
+    worker._clock = SimpleNamespace(block_seconds=block)  # type: ignore[assignment]
+    worker.wake = SimpleNamespace(wait=waited.append, clear=lambda: None)  # type: ignore[assignment]
+    worker._pause()
+    assert waited == [seconds]
+
+
 @pytest.mark.parametrize("begun", [True, False])
 def test_read_chain__beat_that_is_due__is_sent_before_any_job_is_read(begun: bool) -> None:
     """However much strangers posted; a worker that only looks sends nothing."""
