@@ -207,11 +207,12 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |worker operator worker exit worker volumes worker bundle worker reload
     |keeper list keeper run keeper status keeper explain keeper bundle keeper reload
     |net status net workers net jobs net params net events net verify
-    |gov status gov queue gov drop gov execute gov pause gov accept"""
+    |gov status gov queue gov drop gov execute gov pause gov accept
+    |store import store export"""
     names = set()
     for part in wanted.split("|"):
         words = part.split()
-        if words[0] in ("devnet", "wallet", "job", "worker", "keeper", "net", "gov"):
+        if words[0] in ("devnet", "wallet", "job", "worker", "keeper", "net", "gov", "store"):
             names |= {f"{first} {second}" for first, second in zip(words[::2], words[1::2], strict=True)}
         else:
             names |= set(words)

@@ -95,3 +95,40 @@ def test_submit__data_through_kubo__result_fetched_and_verified(tmp_path: Path) 
         assert not any(path.is_file() for path in (place.home / "store").rglob("*"))
         verified = place.hearth("net", "verify", "--json", environ=environ)
         assert (verified.code, verified.json["results_checked"]) == (0, 1)
+
+
+def test_store__car_files__are_read_and_written_by_kubo(tmp_path: Path) -> None:
+    """What one exports the other imports: a tree whose blocks and root are the same."""
+    import urllib.request
+
+    from hearth.client import Client
+    from hearth.config.settings import Settings
+    from hearth.storage.stores import FolderStore
+    from tests.kit import build
+    from tests.kit.fake_chain import FakeChain
+
+    host, port = _kubo()
+    tree = tmp_path / "tree"
+    (tree / "deep").mkdir(parents=True)
+    (tree / "large").write_bytes(os.urandom(3 << 20))
+    (tree / "deep" / "small").write_text("small")
+    mine = Client(Settings(home=tmp_path / "mine"))
+    mine.session.__dict__["network"] = build.network(FakeChain())
+    root = mine.session.store.add_path(tree).cid
+    mine.store.export(str(root), tmp_path / "mine.car")
+
+    def ask(path: str, content: bytes = b"") -> bytes:
+        body = b"--x\r\nContent-Disposition: form-data; name=file; filename=f\r\n\r\n" + content + b"\r\n--x--\r\n"
+        headers = {"Content-Type": "multipart/form-data; boundary=x"}
+        asked = urllib.request.Request(f"http://{host}:{port}/api/v0/{path}", body, headers)
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            return bytes(answer.read())
+
+    told = ask("dag/import?pin-roots=true", (tmp_path / "mine.car").read_bytes()).decode()
+    assert str(root) in told and '"PinErrorMsg":""' in told
+    (tmp_path / "theirs.car").write_bytes(ask(f"dag/export?arg={root}"))
+    theirs = Client(Settings(home=tmp_path / "theirs"))
+    theirs.session.__dict__["network"] = build.network(FakeChain())
+    assert theirs.store.import_file(tmp_path / "theirs.car")["roots"] == [str(root)]
+    FolderStore(tmp_path / "theirs" / "store").fetch(root, tmp_path / "got")
+    assert (tmp_path / "got" / "large").read_bytes() == (tree / "large").read_bytes()
