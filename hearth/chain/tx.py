@@ -704,7 +704,7 @@ class Sender:
         if number is None or intent.block_hash is None or number > newest.number:
             return False
         if number not in blocks:
-            found = newest if number == newest.number else self.port.block(number)
+            found = self.port.block(number)
             if found is None:
                 return False
             blocks[number] = found.hash
