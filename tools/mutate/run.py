@@ -57,7 +57,7 @@ class _Child:
 
 
 class Runner:
-    """A pytest plugin in the place of its loop. `count` mutants that compile to other code are tried, in their order."""
+    """A pytest plugin in the place of its loop: tries mutants in order, until `count` compiled to other code."""
 
     def __init__(self, plan: Plan, mutants: Sequence[Mutant], path: Path, *, count: int, jobs: int) -> None:
         self.plan = plan
@@ -88,6 +88,8 @@ class Runner:
             self._folder = Path(folder)
             try:
                 self._try_all(items)
+            except click.ClickException as error:
+                self.fault = error.message
             finally:
                 for pid in self._children:
                     os.kill(pid, signal.SIGKILL)
@@ -258,7 +260,7 @@ class Runner:
     def _measure(self, items: list[pytest.Item]) -> dict[str, Any]:
         seconds: dict[str, float] = {}
         failed = []
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        for item, after in zip(items, [*items[1:], None], strict=False):
             began = time.process_time()
             outcome = self._play(item, after)
             if outcome == "failed":
@@ -277,7 +279,7 @@ class Runner:
         if all(code[path].bytecode == self._plain[path].bytecode for path in reached):
             return {"result": record.EQUIVALENT, "seconds": time.process_time()}
         evm.PLANTED.update(code)
-        for item, after in zip(items, [*items[1:], None], strict=True):
+        for item, after in zip(items, [*items[1:], None], strict=False):
             if self._play(item, after) == "failed":
                 return {"result": record.KILLED, "killer": item.nodeid, "seconds": time.process_time()}
         return {"result": record.SURVIVED, "seconds": time.process_time()}
@@ -298,12 +300,12 @@ def run(plan: Plan, mutants: Sequence[Mutant], path: Path, *, count: int, jobs: 
     """Try mutants in their order until `count` of them compiled to other code; return the results by name.
 
     Results are appended to `path` as they come; those that stand there are not tried again. Raises ClickException where
-    the tests fail without a mutant.
+    the tests cannot be collected or fail without a mutant.
     """
     runner = Runner(plan, mutants, path, count=count, jobs=jobs)
     roots: Iterable[str] = sorted({root for mutant in mutants for root in plan.tests[mutant.contract]})
     options = ("-q", "--capture=no", "--timeout=0", "--tb=short", "--no-header", "--no-summary", *plan.options)
-    pytest.main([*options, *roots], plugins=[runner])
-    if runner.fault:
-        raise click.ClickException(runner.fault)
+    code = pytest.main([*options, *roots], plugins=[runner])
+    if runner.fault or code != pytest.ExitCode.OK:
+        raise click.ClickException(runner.fault or f"pytest ended with {code}")
     return runner.results
