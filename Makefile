@@ -48,8 +48,9 @@ endif
 CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
-	artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants wheel bench bench-gas bench-forks \
-	bench-rate bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check format clean \
+	artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
+	bench-forks bench-rate bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check \
+	format clean \
 	services-up services-down
 
 help: ## list the commands
@@ -195,6 +196,13 @@ abuse: .venv/.stamp-project node_modules/.stamp ## abuse programs through a work
 
 mutants: .venv/.stamp-project node_modules/.stamp ## apply each mutant to a copy: the suite must turn red
 	$(WITH_SERVICES) $(PY) -m tools.mutants $(MUTANTS)
+
+# A sample of a new seed, counted apart from the record of docs/ASSURANCE.md. It ends red where a mutant survives that
+# tests/mutation/survivors.toml does not explain.
+COUNT ?= 200
+mutate: .venv/.stamp-project ## mutate the contracts by operators: COUNT mutants by chance, SEED=N to repeat
+	@echo "mutate: to repeat: make mutate COUNT=$(COUNT) SEED=$(SEED)"
+	$(PY) -m tools.mutate --count $(COUNT) --seed $(SEED) --record .build/mutate/$(SEED).jsonl
 
 # ---- runs ----
 

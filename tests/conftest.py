@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
 ROOT = Path(__file__).parent
@@ -62,9 +62,11 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+# Of `tools.mutate`: a failure is all that it wants, not the smallest one.
+settings.register_profile("mutation", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
 PROFILE = os.environ.get("HEARTH_HYPOTHESIS", "ci")
 settings.load_profile(PROFILE)
-if PROFILE == "ci":
+if PROFILE != "fuzz":
     # Hypothesis also draws the constants of whatever modules of ours are imported. Which these are depends on the tests
     # that a process ran before, so that the same test would see other examples from run to run.
     providers.is_local_module_file = lambda file: False  # type: ignore[assignment]

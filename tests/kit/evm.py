@@ -101,6 +101,10 @@ class Artifact:
         return {event.topic: event for event in found}
 
 
+# What stands in the place of a source's own code, by its path: `tools.mutate` plants mutants here.
+PLANTED: dict[Path, Artifact] = {}
+
+
 def compile_contract(name: str) -> Artifact:
     """Compile contracts/`name`.vy (or .vyi, which gives an ABI and no code); the cache lies in .build/evm.
 
@@ -112,6 +116,8 @@ def compile_contract(name: str) -> Artifact:
     if "\n" in name:
         return _compile("Inline", None, name)
     for path in (CONTRACTS / f"{name}.vy", CONTRACTS / f"{name}.vyi"):
+        if path in PLANTED:
+            return PLANTED[path]
         if path.is_file():
             return _compile(path.stem, path, path.read_text(encoding="utf-8"))
     raise FileNotFoundError(f"no contract {name} below {CONTRACTS}")

@@ -14,7 +14,7 @@ from tests.kit.evm import Contract, Receipt
 from tests.kit.world import DEAD, FEE_REFERENCE, NEEDS, ZOO, World
 
 # Traits of contracts/mocks/ZooToken.vy.
-LIE = 4
+SILENT, LIE = 2, 4
 # Of a job with World's defaults on a node with OFFER: a price of 1e20 x 1000 s, a rate of 25e18, fee 500 bps.
 PRICE = 10**17
 PAY = 25 * 10**15

@@ -112,6 +112,20 @@ POLICIES = st.builds(
     grace_floor=_lane(12),
     start_fee_seconds=_lane(12),
 )
+# Its deadline and its window have the highest bits of their lanes.
+PROVEN_LATE = Terms(
+    submitter="0x" + "11" * 20,
+    salt=0,
+    spec=b"\x01" * 32,
+    needs=Needs(),
+    ceiling=1,
+    max_seconds=1,
+    deadline=U[40],
+    keeper_fee=0,
+    policy=0,
+    flags=TermsFlag.PROVEN,
+    challenge_window=U[24],
+)
 
 
 def _money_limits(terms: Terms) -> tuple[int, int]:
@@ -213,6 +227,7 @@ def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
     st.sampled_from([UnitFlag(0), UnitFlag.FRESH, UnitFlag.FRESH | UnitFlag.ACCUSED]),
     st.sampled_from([State.SUBMITTED, State.DISPUTED]),
 )
+@example(PROVEN_LATE, POLICY, 1, UnitFlag(0), State.SUBMITTED)
 def test_settleable_from__equal(terms: Terms, policy: Policy, mark: int, flags: UnitFlag, state: State) -> None:
     unit = Unit(state=state, mark=mark, flags=flags)
     for posted in (terms, replace(terms, deadline=mark, challenge_window=0)):

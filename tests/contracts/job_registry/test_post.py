@@ -13,7 +13,7 @@ from hearth.protocol import words
 from hearth.protocol.parents import parents_hash
 from hearth.protocol.types import Billing, Header, Needs, Runtime, State, Terms, TermsFlag, Unit
 from tests.kit.evm import CHAIN_ID, Receipt, Reverted, reverts
-from tests.kit.steps import BUDGET, KEEPER_FEE, LEASE, LIE, around, awkward
+from tests.kit.steps import BUDGET, KEEPER_FEE, LEASE, LIE, SILENT, around, awkward
 from tests.kit.world import DAY, NEEDS, POLICY, World
 
 TOP = 2**80 - 1
@@ -453,6 +453,15 @@ def test_post__token_that_answers_false__reverts(world: World) -> None:
     token.send.set_traits(LIE)
     with reverts("jobs: transfer failed"):
         jobs.send.post(words.pack_terms(world.terms()), [], sender=world.submitter)
+
+
+def test_post__token_that_answers_nothing__takes_the_budget(world: World) -> None:
+    token, _, jobs = awkward(world)
+    token.send.mint(world.submitter, BUDGET)
+    token.send.approve(jobs, BUDGET, sender=world.submitter)
+    token.send.set_traits(SILENT)
+    jobs.send.post(words.pack_terms(world.terms()), [], sender=world.submitter)
+    assert token.call.balanceOf(world.submitter) == 0
 
 
 # ---- policies ----

@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, NodeState, Runtime
 from tests.kit.evm import NATIVE, Receipt, reverts
-from tests.kit.steps import LIE, around, awkward
+from tests.kit.steps import LIE, SILENT, around, awkward
 from tests.kit.world import DAY, ETHER, MINIMUM_STAKE, OFFER, UNBONDING, World
 
 MANIFEST = b"\x55" * 32
@@ -136,6 +136,15 @@ def test_register__token_that_answers_false__reverts(world: World) -> None:
     token.send.set_traits(LIE)
     with reverts("nodes: transfer failed"):
         nodes.send.register(world.operator, PACKED, MANIFEST, ETHER, sender=world.owner)
+
+
+def test_register__token_that_answers_nothing__takes_the_stake(world: World) -> None:
+    token, nodes, _ = awkward(world)
+    token.send.mint(world.owner, ETHER)
+    token.send.approve(nodes, ETHER, sender=world.owner)
+    token.send.set_traits(SILENT)
+    nodes.send.register(world.operator, PACKED, MANIFEST, ETHER, sender=world.owner)
+    assert token.call.balanceOf(world.owner) == 0
 
 
 def test_register__paused__waits_until_the_pause_ends(world: World) -> None:
