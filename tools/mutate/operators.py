@@ -40,7 +40,7 @@ _ARITHMETIC = {"Add": ("+", "-"), "Sub": ("-", "+"), "Mult": ("*", "//"), "Floor
 _ARITHMETIC |= {"LShift": ("<<", ">>"), "RShift": (">>", "<<"), "BitAnd": ("&", "|"), "BitOr": ("|", "&")}
 _LOGIC = {"And": ("and", "or"), "Or": ("or", "and")}
 _BITWISE = ("BitAnd", "BitOr")
-_TWINS = {"min": "max", "max": "min"}
+_OPPOSITES = {"min": "max", "max": "min"}
 # Types and sizes stand where a value does in these calls.
 _OF_TYPES = ("empty", "max_value", "min_value")
 # How a call is made, not what it says: the compiler wants some of them literal, and none has a neighbour's meaning.
@@ -275,8 +275,8 @@ def _mask(source: _Source, node: Any) -> Iterator[_Change]:
 
 def _call(source: _Source, node: Any) -> Iterator[_Change]:
     name = getattr(node.func, "id", "")
-    if name in _TWINS and (span := source.span(node.func)):
-        yield _Change("arithmetic", *span, _TWINS[name])
+    if name in _OPPOSITES and (span := source.span(node.func)):
+        yield _Change("arithmetic", *span, _OPPOSITES[name])
     fields = [word.value for word in node.keywords if word.arg not in _OPTIONS]
     for group in (list(node.args), fields):
         for left, right in pairwise(group):
@@ -285,5 +285,5 @@ def _call(source: _Source, node: Any) -> Iterator[_Change]:
                 continue
             first, gap, second = source.text[slice(*a)], source.text[a[1] : b[0]], source.text[slice(*b)]
             # A parenthesis around either would be torn.
-            if first != second and gap.count("(") == gap.count(")") == 0 and name not in _TWINS:
+            if first != second and gap.count("(") == gap.count(")") == 0 and name not in _OPPOSITES:
                 yield _Change("swap", a[0], b[1], second + gap + first)
