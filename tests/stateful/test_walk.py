@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.sections import marks
+from bench.sections import marks, part
 from tests.stateful import walk
 from tests.stateful.test_market import STEPS, MarketMachine, Tally, shortcomings
 
@@ -65,3 +65,12 @@ def test_tally_of__row_of_it__is_the_same() -> None:
     again = walk.tally_of(json.loads(json.dumps(walk.row_of(tally, 1, 1.0))))
     assert again.report() == tally.report()
     assert shortcomings(tally, 1_000) and shortcomings(again, 20) == shortcomings(tally, 20)
+
+
+def test_record__in_git__is_what_assurance_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    record = walk.read_record()
+    assert part(walk.PAGE, "walk", "make walk") == walk.table()
+    for row in record["assets"].values():
+        assert row["fault"] is None and row["steps"] >= 500_000
+        assert shortcomings(walk.tally_of(row), walk.LEAST) == []
