@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from hearth.protocol import words
 from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, State
 from tests.kit.evm import reverts
@@ -34,6 +35,13 @@ def test_expire__open__refunds_less_the_expirers_pay(market: World) -> None:
         "refund": BUDGET - EXPIRE_PAY,
     }
     assert market.lock_of(terms) == 0
+    # A share that nobody gets is nobody's, and nothing.
+    shares = receipt.event("Split")["shares"]
+    assert [words.unpack_share(share) for share in shares[:2]] == [
+        (market.submitter.lower(), BUDGET - EXPIRE_PAY),
+        (market.keeper.lower(), EXPIRE_PAY),
+    ]
+    assert list(shares[2:]) == [0, 0]
 
 
 def test_expire__first_second__is_the_first_without_time_for_a_lease(world: World) -> None:

@@ -10,8 +10,10 @@ from tests.kit.steps import around, ask
 from tests.kit.world import UNBONDING, World
 
 
+@pytest.mark.parametrize("odd", [0, 1])
 @pytest.mark.parametrize("beat", [True, False])
-def test_exit_cancel__exiting__puts_the_node_back_as_it_was(world: World, beat: bool) -> None:
+def test_exit_cancel__exiting__puts_the_node_back_as_it_was(world: World, beat: bool, odd: int) -> None:
+    world.evm.warp(world.evm.now % 2 ^ odd)
     node = world.register(beat=beat)
     before = world.node(node)
     world.nodes.send.exit_start(node, sender=world.owner)

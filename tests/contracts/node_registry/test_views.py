@@ -117,3 +117,9 @@ def test_totals__after_two_registrations__counts_ids_and_stake(seated: World) ->
         "burnt": 0,
         "total": 3 * ETHER,
     }
+
+
+def test_gate__bond_at_the_nodes_stake__is_the_last_that_fits(seated: World) -> None:
+    node = seated.register(stake=7 * ETHER)
+    for bond, gate in ((7 * ETHER, Gate.FITS), (7 * ETHER + 1, Gate.STAKE_SHORT)):
+        assert seated.nodes.call.gate(node, ask(bond=bond)) == gate

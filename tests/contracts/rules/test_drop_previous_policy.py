@@ -17,6 +17,7 @@ def test_drop_previous_policy__after_a_change__refuses_the_old_one(world: World)
     receipt = world.rules.send.drop_previous_policy()
     old = words.pack_policy(POLICY)
     assert receipt.event("PolicyChanged") == {"policy": NEWER, "previous": old, "until": 0}
+    assert list(world.rules.call.policies()) == [NEWER, 0, old, 0, 0]
     with reverts("jobs: policy not current"):
         world.post()
     world.post(policy=NEWER)
