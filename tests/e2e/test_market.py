@@ -381,7 +381,8 @@ def test_net_verify__honest_chain__solvent(place: Town, done: dict[str, Any]) ->
     assert told.code == 0, told.out
     report = told.json
     assert list(report) == [
-        "schema", "jobs", "units", "settled", "failed", "reclaimed", "results_checked", "solvent", "seconds",
+        "schema", "jobs", "units", "settled", "failed", "reclaimed", "results_checked", "solvent", "seconds", "council",
+        "guardian", "delay",
     ]  # fmt: skip
     assert report["solvent"] is True and report["settled"] == report["results_checked"] >= 2
     assert report["failed"] == 1
