@@ -18,7 +18,7 @@ from tests.kit.town import EXAMPLES, Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-STEPS = 40
+STEPS = 160
 ROUNDS = 600_000_000
 
 
