@@ -26,6 +26,8 @@ def demo(run: Run, keep: bool, port: int) -> int:
 
     from hearth.local.demo import run_demo
 
+    if port and run.given["rpc"]:
+        raise click.UsageError("--port is of the demo's own chain, and --rpc names another")
     report = run_demo(run.client.session.tell, keep=keep, port=port, rpc=run.given["rpc"] or ())
     # One JSON line whatever the options: it is what the demo is read by.
     print(json.dumps(report), flush=True)

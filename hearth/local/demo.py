@@ -63,11 +63,17 @@ STEPS: Final = 60
 KILL_STEP: Final = 36
 """The first step of RESUME's, of STEPS, that may be the newest on chain when its worker is killed: 60 %."""
 SPOILT: Final = "digits"
-"""The job that a worker gives up, since its machine kills the program at every try; another machine runs it."""
+"""The job that a worker gives up, since its machine kills the program at every try; another machine runs it.
+
+Its lease goes back for nothing for 15 s. Three tries and the pauses after them, 2, 4 and 8 s, are longer.
+"""
 SANDBOX: Final = b"worker.runtimes.wasm_child"
 """The program, by its name in Python, in which a worker runs a WebAssembly module."""
 NEWCOMERS: Final = "newcomers"
-"""The array that pays so well that the worker of it leaves its probation on the way."""
+"""The array that pays so well that the worker of it leaves its probation on the way.
+
+Its rate leaves out the third worker, and the first has no slot left: the second runs all of it.
+"""
 ATTESTED: Final = "attested"
 """The job whose result attesters look at."""
 ATTESTERS: Final = ("attester", "attester2")
@@ -430,7 +436,7 @@ def _follow(stage: DemoStage, event: Event, name: str, job: str) -> None:
         stage.reclaimed |= name == RESUME
     elif isinstance(event, GaveUp):
         stage.given_up += 1
-        stage.say(f"  that was a give_up: {name} could be given back for nothing no more, and costs a part of the bond")
+        stage.say("  that was a give_up: the time to give it back for nothing was over, and it cost a part of the bond")
     elif isinstance(event, Settled) and event.node not in stage.seasoned:
         if stage.client.session.market.node(event.node).state.seasoned:
             stage.seasoned.add(event.node)
