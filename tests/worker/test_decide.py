@@ -951,6 +951,16 @@ def test_decide__target_with_a_transaction_on_its_way__takes_no_second_unit() ->
         assert {a.reason for a in found if isinstance(a, Skip)} == {Reason.TX_PENDING} and len(found) == 3
 
 
+@pytest.mark.parametrize("index", [None, 2])
+def test_outlook__call_that_takes_the_next_unit__may_be_for_the_one_that_is_meant(index: int | None) -> None:
+    snapshot = snapshot_of(array(touched=2), flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))
+    found = outlook(snapshot, CONFIG, Target(ID, index), NOW)
+    assert isinstance(found, Skip) and (found.index, found.reason) in (
+        (index, Reason.TX_PENDING),
+        (3, Reason.TX_PENDING),
+    )
+
+
 @pytest.mark.parametrize("beat", [0, NOW - 10_000, NOW])
 def test_outlook__node_that_was_silent__is_asked_as_if_it_had_beaten(beat: int) -> None:
     silent = replace(NODE, state=replace(NODE.state, beat=beat))
