@@ -268,9 +268,6 @@ def _take_lease(
     if loss:
         return Skip(*where, Reason.UNPROFITABLE, loss)
     if not (on.leading or claim):
-        if on.untouched and room.nexts[job.id]:
-            # A proposal names its unit, and which is the next one is not known yet.
-            return Skip(*where, Reason.TX_PENDING)
         return _propose(snapshot, config, now, on, room, worth)
     if rises is not None and now < rises:
         # Its slot is not kept free: a cheaper node may be first.
@@ -289,10 +286,9 @@ def _take_lease(
     resumes = _resumes(saved, execution)
     if on.leading:
         return Ack(*where, unit.attempts, bond, resumes, worth=worth)
-    if not on.untouched:
-        return Claim(*where, unit.attempts, bond, lease.index, resumes, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
-    return Claim(*where, unit.attempts, bond, SENTINEL, behind=room.nexts[job.id], worth=worth)
+    index, behind = (SENTINEL, room.nexts[job.id]) if on.untouched else (lease.index, 0)
+    return Claim(*where, unit.attempts, bond, index, resumes, behind, worth=worth)
 
 
 def _states(on: _Candidate, config: Config) -> tuple[Saved, ...]:
@@ -370,6 +366,9 @@ def _propose(
     """Propose this node where its key is strictly larger than the best one."""
     terms, unit, best = on.job.terms, on.unit, on.lease.best
     where = (on.job.id, on.lease.index)
+    if on.untouched and room.nexts[on.job.id]:
+        # A proposal names its unit, and which is the next one is not known yet.
+        return Skip(*where, Reason.TX_PENDING)
     if not config.propose or now < unit.started + config.propose_after:
         return Skip(*where, Reason.AWAITS_KEEPER)
     # The chain scores the node as it is, not as it will be.
