@@ -465,10 +465,10 @@ def test_reconcile__many_that_are_mined_and_not_final__asks_for_each_block_once(
     rig.sender.reconcile(head)
     assert {rig.state(f"k{number}") for number in range(12)} == {TxState.MINED}
     asked = ("block", "receipt", "transaction", "nonce")
-    for head, blocks in ((head, 0), (rig.chain.mine(), 0), (rig.chain.mine(), 0)):
+    for newest in (head, rig.chain.mine(), rig.chain.mine()):
         rig.chain.counts.clear()
-        assert rig.sender.reconcile(head).reorged == 0
-        assert [rig.chain.counts[one] for one in asked] == [blocks, 0, 0, 1], "a head names its parent"
+        assert rig.sender.reconcile(newest).reorged == 0
+        assert [rig.chain.counts[one] for one in asked] == [0, 0, 0, 1], "a head names its parent"
     rig.chain.mine()
     head = rig.chain.mine()
     rig.chain.counts.clear()
@@ -491,7 +491,7 @@ def test_reconcile__block_that_is_known_and_leaves_the_chain__is_seen_at_the_nex
 
 
 def test_reconcile__chain_that_goes_to_and_fro_while_blocks_are_asked_for__nothing_is_kept_of_it(rig: Rig) -> None:
-    """A block of the other branch would else be taken for one below the head, for as long as heads follow each other."""
+    """Else a block of the other branch is taken for one below the head, for as long as heads follow each other."""
     rig.sender.send(CALL, key="k")
     rig.chain.mine()
     head = rig.chain.mine()

@@ -263,6 +263,18 @@ def test_decide__array_among_rivals__fills_its_slots_and_names_no_effect_twice(
     assert race.touched == units and not race.own, "whatever came before, all units are taken and ended"
 
 
+def test_decide__call_that_is_mined_for_an_earlier_unit_than_it_was_sent_for__is_not_named_again() -> None:
+    """Those before it failed, so the third has the first unit: its name must not be that of a unit still to come."""
+    race = Race(9, 3)
+    race.look()
+    race.fail(0)
+    race.fail(0)
+    race.mine()
+    assert race.own == {0} and not race.flying
+    race.look()
+    assert len(race.flying) == 2
+
+
 def test_decide__array_with_free_slots__all_are_filled_at_one_look() -> None:
     race = Race(9, 4)
     race.look()
