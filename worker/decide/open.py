@@ -13,6 +13,7 @@ from hearth.protocol.gas import (
     ACK_GAS,
     CHECKPOINT_GAS,
     CLAIM_GAS,
+    FINISH_GAS,
     PROPOSE_NEXT_GAS,
     SETTLE_GAS,
     SUBMIT_GAS,
@@ -204,11 +205,15 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
     return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
 
 
-def _lease_gas(on: _Candidate, *, claim: bool) -> int:
-    """Return what a lease costs a node that takes it now: its start, its checkpoints, its submit and its settlement."""
+def _lease_gas(on: _Candidate, node: Node, *, claim: bool) -> int:
+    """Return what a lease costs a node that takes it now: its start, its checkpoints and its end.
+
+    A result that nobody has a say in settles itself; any other is submitted, and settled later.
+    """
     terms = on.job.terms
-    gas = SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
+    gas = ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS
     gas += SUBMIT_JUDGED_GAS if _is_stored(terms) else SUBMIT_GAS
+    gas += FINISH_GAS - SUBMIT_GAS if terms.judge == ZERO_ADDRESS and node.state.seasoned else SETTLE_GAS
     if terms.checkpoint_every:
         gas += CHECKPOINT_GAS * (formulas.lease_seconds(formulas.topped(terms, on.unit)) // terms.checkpoint_every)
     return gas
@@ -261,7 +266,7 @@ def _take_lease(
         return Skip(*where, *too_long)
     if job.spec is None:
         return ReadSpec(job.id)
-    gas = _lease_gas(on, claim=claim)
+    gas = _lease_gas(on, snapshot.node, claim=claim)
     pay = expected_pay(job, unit, on.policy, snapshot.node.id, ask, room.unpaid[job.id])
     worth, most = ceiling(pay, gas, config), most_pay(formulas.topped(job.terms, unit), on.policy, ask)
     loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most)
