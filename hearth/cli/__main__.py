@@ -81,10 +81,7 @@ def _usage(error: click.ClickException) -> UsageError:
 def _interrupted(context: click.Context, plain: Output) -> int:
     run = context.meta.get("hearth.run")
     plain.close()
-    if isinstance(run, Run) and run.job is not None:
-        print(f"\nstopped waiting; job {run.job} is alive\n  next: hearth job show {run.job[:14]}", file=sys.stderr)
-    else:
-        print("\nstopped", file=sys.stderr)
+    print(f"\n{run.stopped() if isinstance(run, Run) else 'stopped'}", file=sys.stderr)
     return INTERRUPTED
 
 

@@ -38,6 +38,8 @@ GLOBALS: Mapping[str, click.Option] = {
     )
 }
 """The options of every command, before or after its name; the later one wins."""
+POSTS: Final = "jobs.post"
+"""The label of the call that posts a job."""
 _SETTINGS = ("network", "account", "password_file", "rpc", "timeout")
 
 
@@ -59,6 +61,10 @@ class Run:
         self.out = Output(as_json=bool(given["as_json"]), quiet=bool(given["quiet"]))
         self.job: str | None = None
         """The job that this command posted or waits for, for whoever interrupts it."""
+        self.posting: Mapping[str, Any] | None = None
+        """The job that this command is about to post, and what finds it again (`once`)."""
+        self.sending = ""
+        """The call whose transaction may be on its way."""
 
     @cached_property
     def client(self) -> Client:
@@ -76,7 +82,27 @@ class Run:
             return
         if kind == "posted":
             self.job = str(facts["job"])
+        elif kind == "posting":
+            self.posting = facts
+        elif kind == "step":
+            self.sending = str(facts.get("sending", self.sending))
+        elif kind == "tx":
+            self.sending = ""
+            if self.posting is not None and facts["action"] == POSTS:
+                self.job = str(self.posting["job"])
         self.out.tell(kind, facts)
+
+    def stopped(self) -> str:
+        """Say where this command was interrupted, and what of it may go on without it."""
+        if self.job is not None:
+            return f"stopped waiting; job {self.job} is alive\n  next: hearth job show {self.job[:14]}"
+        if self.posting is not None:
+            job, once = str(self.posting["job"]), self.posting["once"]
+            text = f"stopped; the post of job {job} may be on its way: {once}"
+            return f"{text}\n  next: hearth job show {job[:14]}"
+        if self.sending:
+            return f"stopped; {self.sending} may be on its way: the same command looks for it first"
+        return "stopped"
 
     def _confirm(self, question: str, needed: bool) -> None:
         """Ask before money is spent: on a terminal always, elsewhere only where the user named no price."""

@@ -102,4 +102,5 @@ def _tell_sent(session: Session, sender: Sender, key: str, command: str) -> None
     intent = sender.journal.find(key)
     if intent is not None and intent.state.live:
         tx = "0x" + sender.journal.attempts(intent)[-1].hash.hex()
-        session.tell("step", {"text": f"{intent.call.label}: {tx} is sent; the same command again waits for it"})
+        text = f"{intent.call.label}: {tx} is sent; the same command again waits for it"
+        session.tell("step", {"text": text, "sending": ""})

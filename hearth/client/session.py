@@ -258,8 +258,14 @@ class Session:
             yield sender
 
     def send(self, sender: Sender | DryRun, call: Call, key: str, *, step: str = "sending") -> Transaction:
-        """Send a call and return its receipt as plain facts; progress hears of it too, and that it is in `step`."""
-        self.tell("step", {"text": f"{call.label}: {step}"})
+        """Send a call and return its receipt as plain facts; progress hears of it too, and that it is in `step`.
+
+        From that step on until the "tx" is told, its transaction may be on its way: the step names it as `sending`.
+        """
+        if self.dry_run:
+            self.tell("step", {"text": f"{call.label}: trying it on the chain, without sending it"})
+        else:
+            self.tell("step", {"text": f"{call.label}: {step}", "sending": call.label})
         facts = self.receipt_of(sender.send(call, key=key), dry_run=self.dry_run)
         self.tell("tx", facts)
         return facts

@@ -54,6 +54,10 @@ HEAVY = (
 ABSENT = ("job challenge", "juror", "worker install-service")
 
 
+MINED = {"tx": "0x12", "block": 3, "gas": 1, "fee": "1", "fee_text": "1 wei", "explorer": None}
+POSTING = {"job": "0x" + "cd" * 32, "once": "the same command finds it", "text": "posting job"}
+
+
 def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -459,6 +463,35 @@ def test_main__interrupted_while_waiting__130_and_the_job_is_alive(
     assert main(["submit", "job.yaml", "--wait"]) == 130
     shown = capsys.readouterr().err
     assert "is alive" in shown and f"hearth job show {job[:14]}" in shown
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ([], "stopped\n"),
+        ([("step", {"text": "x", "sending": "jobs.accept"})], "jobs.accept may be on its way: the same command looks"),
+        # What was mined is on the screen; what comes between two transactions is not sent.
+        ([("step", {"text": "x", "sending": "jobs.accept"}), ("tx", {**MINED, "action": "jobs.accept"})], "stopped\n"),
+        ([("posting", POSTING)], f"the post of job {POSTING['job']} may be on its way: the same command finds it\n"),
+        ([("posting", POSTING), ("tx", {**MINED, "action": "escrow.withdraw"})], "may be on its way"),
+        ([("posting", POSTING), ("tx", {**MINED, "action": "jobs.post"})], f"job {POSTING['job']} is alive"),
+    ],
+)
+def test_main__interrupted_once_something_is_sent__says_what_goes_on(
+    told: list[tuple[str, dict[str, object]]],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def submit(self: Posting, *arguments: object, **options: object) -> None:
+        for kind, facts in told:
+            self.session.tell(kind, facts)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Posting, "submit", submit)
+    # With -q too, nothing of what is on the chain is unsaid.
+    assert main(["submit", "job.yaml", "-q"]) == 130
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

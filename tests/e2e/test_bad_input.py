@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -432,12 +433,12 @@ def test_submit__ctrl_c_while_waiting__130_and_the_same_file_finds_the_job(place
 
 
 class _Cut(ThreadingHTTPServer):
-    """A proxy to the chain that goes silent once a transaction is to be sent."""
+    """A proxy to the chain that goes silent once a transaction is to be sent, or was with `passes_on`."""
 
     daemon_threads = True
 
-    def __init__(self, url: str) -> None:
-        self.url, self.cut, self.sends = url, True, 0
+    def __init__(self, url: str, passes_on: bool = False) -> None:
+        self.url, self.cut, self.sends, self.passes_on = url, True, 0, passes_on
         super().__init__(("127.0.0.1", 0), _CutHandler)
 
 
@@ -446,12 +447,15 @@ class _CutHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if b"eth_sendRawTransaction" in body:
+        is_send = b"eth_sendRawTransaction" in body
+        request = Request(self.server.url, body, {"Content-Type": "application/json"})
+        if is_send and self.server.passes_on and not self.server.sends:
+            urlopen(request, timeout=20).close()
+        if is_send:
             self.server.sends += 1
         if self.server.cut and self.server.sends:
             self.connection.close()
             return
-        request = Request(self.server.url, body, {"Content-Type": "application/json"})
         with urlopen(request, timeout=20) as answer:
             data = answer.read()
         self.send_response(200)
@@ -486,6 +490,35 @@ def test_submit__rpc_cut_while_posting__exit_4_and_the_same_file_pays_once(place
     assert third.json["job"] == again.json["job"]
     assert market.port.nonce(address) == before[0] + 1
     assert place.hearth("job", "cancel", again.json["job"]).code == 0
+
+
+@pytest.mark.parametrize("again", [(), ("--again",)])
+def test_submit__ctrl_c_once_the_post_was_sent__says_that_it_may_be_on_its_way(
+    place: Town, names: dict[str, str], again: tuple[str, ...]
+) -> None:
+    file = _cheap(names, f"sent{len(again)}")
+    proxy = _Cut(place.url, passes_on=True)
+    Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{proxy.server_address[1]}"
+        process = _submit_process(place, file, "--anyway", "--rpc", url, *again)
+        end = time.monotonic() + 60
+        while not proxy.sends and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+    job = next(line.split()[2] for line in said.splitlines() if line.startswith("posting job 0x"))
+    way = "the same command without --again finds it" if again else "the same command finds it"
+    assert process.returncode == 130
+    assert said.endswith(
+        f"\nstopped; the post of job {job} may be on its way: {way}\n  next: hearth job show {job[:14]}\n"
+    )
+    found = place.hearth("submit", str(file), "--anyway", "--json")
+    assert (found.code, found.json["job"]) == (0, job), found.out + found.err
+    assert place.hearth("job", "cancel", job).code == 0
 
 
 def test_post__the_same_terms_twice__refused_by_the_contract(place: Town, names: dict[str, str]) -> None:

@@ -146,7 +146,11 @@ class Posting:
         if self.session.dry_run:
             return {"schema": "hearth.plan/1", "dry_run": True, "escrow": str(escrow_of(terms)), "rerun_of": job}
         fingerprint = f"rerun/{secrets.token_hex(8)}"
-        posted, sent = self._post(terms, (), fingerprint, f"rerun of {job}", credit)
+        # Another rerun has another salt, and would not find this one.
+        once = (
+            f"hearth job show {job_hex(self.session.market.job_id(terms))[:14]} finds it; another rerun posts one more"
+        )
+        posted, sent = self._post(terms, (), fingerprint, f"rerun of {job}", credit, once)
         return self._finish(posted, sent, wait, None, anyway=anyway)
 
     def attach(self, job: str, *, results: Path | None = None, anyway: bool = False) -> Submission:
@@ -201,7 +205,8 @@ class Posting:
                 # Again, since an upload may take hours, in which a parent may end.
                 self._preflight.require_parents(plan)
                 terms = replace(plan.terms, salt=secrets.randbits(96))
-                posted, sent = self._post(terms, plan.packed, plan.fingerprint, str(loaded.source.name), credit)
+                once = f"the same command{' without --again' if again else ''} finds it"
+                posted, sent = self._post(terms, plan.packed, plan.fingerprint, str(loaded.source.name), credit, once)
             else:
                 posted, sent = known["job"], self._repost(known)
         earlier = known is not None and all(one["repeated"] for one in sent)
@@ -333,18 +338,23 @@ class Posting:
         assert digest == plan.terms.spec, "the store named the spec otherwise than we did"
 
     def _post(
-        self, terms: Terms, parents: Sequence[bytes], fingerprint: str, note: str, credit: int
+        self, terms: Terms, parents: Sequence[bytes], fingerprint: str, note: str, credit: int, once: str
     ) -> tuple[str, list[Transaction]]:
-        """Journal terms, then withdraw the credit that pays for them, approve and post them."""
+        """Journal terms, then withdraw the credit that pays for them, approve and post them.
+
+        `once` says what finds the job again for whoever is stopped meanwhile.
+        """
         with self.session.sender() as sender:
             job = job_hex(self.session.market.job_id(terms))
             self.session.records.write(job, fingerprint, note, terms, credit, parents)
-            return job, self._send_post(sender, terms, parents, credit)
+            return job, self._send_post(sender, terms, parents, credit, once)
 
     def _send_post(
-        self, sender: Sender | DryRun, terms: Terms, parents: Sequence[bytes], credit: int
+        self, sender: Sender | DryRun, terms: Terms, parents: Sequence[bytes], credit: int, once: str
     ) -> list[Transaction]:
-        """Send what posts these terms."""
+        """Send what posts these terms, naming the job first: from here on it may be on its way."""
+        job = job_hex(self.session.market.job_id(terms))
+        self.session.tell("posting", {"job": job, "once": once, "text": f"posting job {job}"})
         return [self.session.send(sender, call, key) for key, call in self._calls(terms, parents, credit)]
 
     def _calls(self, terms: Terms, parents: Sequence[bytes], credit: int) -> list[tuple[str, Call]]:
@@ -365,7 +375,8 @@ class Posting:
             return []
         terms = terms_of(record)
         with self.session.sender() as sender:
-            return self._send_post(sender, terms, parents_of(record), credit_of(record))
+            once = "the same command finds it"
+            return self._send_post(sender, terms, parents_of(record), credit_of(record), once)
 
     def _finish(
         self,
