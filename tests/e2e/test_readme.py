@@ -66,7 +66,8 @@ def test_readme__tour__runs_as_written(tmp_path: Path, anvil: Path) -> None:
     assert len(expected) >= 4
     assert [line for line in expected if line not in said] == []
     assert "exit code 100" in said
-    assert '"solvent": true' in said and '"results_checked": 2' in said
+    # The job file's, the failing one's, and that of the job without a file.
+    assert '"solvent": true' in said and '"results_checked": 3' in said
     assert (tmp_path / ".hearth" / "out" / "weights.bin").stat().st_size > 0
     assert "withdrew " in said
     assert not devnet.status(tmp_path / ".hearth").running
