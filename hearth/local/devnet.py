@@ -169,7 +169,8 @@ def find_anvil(home: Path | None = None) -> Path:
     raise ConfigError(
         "anvil, the local chain, is not installed",
         code="NO_ANVIL",
-        hint=f"npm install --prefix {shlex.quote(str(lasting))} {ANVIL_PACKAGE}",
+        # npm makes a folder that others may enter, and a home is none: whoever has no home gets one first.
+        hint=f"mkdir -p -m 700 {(place := shlex.quote(str(lasting)))} && npm install --prefix {place} {ANVIL_PACKAGE}",
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
+from hearth.base.files import make_private
 from hearth.chain.follow import Cursor
 from hearth.chain.port import Call
 from hearth.chain.rpc import RpcChain
@@ -448,10 +449,16 @@ def test_find_anvil__nowhere__says_how_to_install_it(tmp_path: Path, monkeypatch
     with pytest.raises(ConfigError) as caught:
         devnet.find_anvil(tmp_path / "other")
     wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
-    command = ["npm", "install", "--prefix", str(lasting), f"@foundry-rs/anvil@{wanted['@foundry-rs/anvil']}"]
-    assert caught.value.code == "NO_ANVIL" and shlex.split(caught.value.hint) == command
+    install = f"npm install --prefix '{lasting}' @foundry-rs/anvil@{wanted['@foundry-rs/anvil']}"
+    assert caught.value.code == "NO_ANVIL" and caught.value.hint == f"mkdir -p -m 700 '{lasting}' && {install}"
+    # As npm does, the folders that it misses are made for everybody to enter: the home is to be private all the same.
+    npm = tmp_path / "npm"
+    npm.write_text('#!/bin/sh\numask 022\nmkdir -p "$3/node_modules/.bin" && : > "$3/node_modules/.bin/anvil"\n')
+    npm.chmod(0o755)
+    for _ in range(2):
+        subprocess.run(caught.value.hint, shell=True, check=True, env={"PATH": f"{tmp_path}:{os.defpath}"})
+        make_private(lasting)
     # Where the command puts it, it is found, whatever home the chain has; a chain's own home comes first.
-    _put_anvil(lasting)
     assert devnet.find_anvil() == devnet.find_anvil(tmp_path / "other") == lasting / "node_modules" / ".bin" / "anvil"
     _put_anvil(tmp_path / "other")
     assert devnet.find_anvil(tmp_path / "other") == tmp_path / "other" / "node_modules" / ".bin" / "anvil"

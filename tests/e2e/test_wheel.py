@@ -207,7 +207,7 @@ def test_wheel__demo_without_anvil__names_the_one_command_and_starts_nothing(ins
     said = installed.run("hearth", "demo", HEARTH_HOME=str(home))
     wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]["@foundry-rs/anvil"]
     assert (said.returncode, said.stdout) == (3, "")
-    assert f"npm install --prefix {home} @foundry-rs/anvil@{wanted}\n" in said.stderr
+    assert f"  next: mkdir -p -m 700 {home} && npm install --prefix {home} @foundry-rs/anvil@{wanted}\n" in said.stderr
     assert "starting" not in said.stderr and not home.exists()
     assert not list(installed.folder.glob("hearth-demo-*"))
 
