@@ -6,15 +6,21 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
-
-from hearth.base.errors import HearthError, UsageError
-from hearth.base.files import refusal_of
-from hearth.cli.leaf import Run
-from hearth.cli.output import Output
-from hearth.cli.root import root
-
 INTERRUPTED = 130
+
+try:
+    import click
+
+    from hearth.base.errors import HearthError, UsageError
+    from hearth.base.files import refusal_of
+    from hearth.cli.leaf import Run
+    from hearth.cli.output import Output
+    from hearth.cli.root import root
+except KeyboardInterrupt:
+    # The first fifth of a second of every command: Ctrl-C then is no fault to show a traceback of.
+    print("\nstopped", file=sys.stderr)
+    sys.exit(INTERRUPTED)
+
 NEXT = {
     "spec": "correct it, then hearth check FILE",
     "cli": "hearth --help",
@@ -87,10 +93,14 @@ def _interrupted(context: click.Context, plain: Output) -> int:
 
 def program() -> int:
     """Run as a process of its own, which may hold a key: no core file of it, and no other process reads its memory."""
-    from hearth.daemon.loop import harden
+    try:
+        from hearth.daemon.loop import harden
 
-    harden()
-    return main()
+        harden()
+        return main()
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -494,6 +494,26 @@ def test_main__interrupted_once_something_is_sent__says_what_goes_on(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("module", ["click", "hearth.cli.root", "hearth.daemon.loop"])
+def test_program__interrupted_while_it_is_loaded__130_without_a_traceback(module: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "hearth.cli", "--version"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nstopped\n")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion__each_shell__prints_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
