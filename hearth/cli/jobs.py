@@ -369,6 +369,8 @@ def job_show(run: Run, job: str) -> None:
             resumed = f" from the checkpoint of attempt {row['resumed_from']}" if row["resumed_from"] else ""
             begun = f"attempt {row['attempts']}{resumed}"
             lines.append(f"  unit {row['unit']}: {row['state']}{outcome}{node}, {begun}{more}")
+            if row["result_cid"]:
+                lines.append(f"    result {row['result_cid']}")
             lines += [f"    {_checkpoint_line(one)}" for one in row["checkpoints"]]
             if not row["next"].startswith("nothing"):
                 lines.append(f"    next: {row['next']}")
@@ -460,20 +462,25 @@ def job_get(run: Run, job: str, folder: Path | None, unit: int | None, reduce: P
         report = {**report, **error.as_dict()}
 
     def text() -> list[str]:
-        lines = [line for row in report["units"] for line in _result_lines(row)]
+        lines = [line for row in report["units"] for line in _result_lines(row, report["judged"])]
         if report["missing"]:
             lines.append(f"{report['missing']} units have no result")
+        seen = " --result ".join(row["result_cid"] for row in report["units"] if "fault" not in row)
+        if report["judged"] and report["verdict"] == "pending" and seen:
+            lines.append(f"an attester who finds it right: hearth job attest {report['job'][:14]} --result {seen}")
         return [*lines, *str(report.get("reduced", "")).splitlines()]
 
     run.out.emit(report, text, [report["folder"]])
     return run.out.after(error)
 
 
-def _result_lines(row: ResultRow) -> list[str]:
-    """Say where one unit's outputs are, and which names in them are not their own."""
+def _result_lines(row: ResultRow, judged: bool = False) -> list[str]:
+    """Say where one unit's outputs are, which names in them are not their own, and the result's CID for its judge."""
     if "fault" in row:
         return [f"unit {row['unit']}: {row['outcome']}, not fetched: {row['fault']['message']}"]
     lines = [f"unit {row['unit']}: {row['outcome']}, {row['path'] or 'no outputs'}"]
+    if judged:
+        lines.append(f"  result {row['result_cid']}")
     renamed = row.get("renamed", [])
     lines += [
         f"  {one['path']} is written as {one['name']}: a program that works in this folder would obey it"

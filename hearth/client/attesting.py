@@ -9,11 +9,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import NotFoundError, RefusedError, UsageError, WaitTimeout
+from hearth.base.errors import RefusedError, UsageError, WaitTimeout
 from hearth.base.files import replace_text
 from hearth.client.attesters import Signed, load_attestation, load_set, row_of
 from hearth.client.money import recipient
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, require_unit
 from hearth.protocol.attest import AttesterSet, Result, Signature, typed_data
 from hearth.protocol.formulas import fresh_until
 from hearth.protocol.types import State, UnitFlag
@@ -195,10 +195,7 @@ class Attesting:
                 retryable=not view.finished,
             )
         for index in units:
-            if not 0 <= index < view.terms.leases:
-                raise NotFoundError(
-                    f"job {name} has no unit {index}: 0 to {view.terms.leases - 1}", hint=f"hearth job show {name}"
-                )
+            require_unit(view, index)
             state = view.units[index].state if index < len(view.units) else State.OPEN
             if state is not State.SUBMITTED:
                 raise RefusedError(

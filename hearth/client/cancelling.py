@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.errors import NotFoundError, RefusedError, WaitTimeout
-from hearth.client.views import JobView, job_hex
+from hearth.base.errors import RefusedError, WaitTimeout
+from hearth.client.views import JobView, job_hex, require_unit
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, State
 
@@ -20,11 +20,7 @@ POLL_SECONDS: Final = 1.0
 def indices(view: JobView, unit: int | None, states: tuple[Any, ...]) -> list[int]:
     """Return the job's units, or the one, that are in one of these states. Raises NotFoundError for no such unit."""
     if unit is not None:
-        if not 0 <= unit < view.terms.leases:
-            raise NotFoundError(
-                f"job {job_hex(view.posted.job_id)[:14]} has no unit {unit}: 0 to {view.terms.leases - 1}",
-                hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
-            )
+        require_unit(view, unit)
         return [unit] if unit < len(view.units) and view.units[unit].state in states else []
     return [index for index, one in enumerate(view.units) if one.state in states]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.client.checkpoints import checkpoints_in
 from hearth.client.parents import look_at, waits_for
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, strays_in, verification
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, result_cid, strays_in, verification
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -62,6 +62,7 @@ def _leases(
                 "window_end": unit.window_end or None,
                 "deadline_at": unit.deadline_at or None,
                 "submitted_at": unit.submitted_at or None,
+                "result_cid": None if (kept := view.best[index].kept) is None else result_cid(kept),
                 "next": next_step(view, index, seen, dead_after, waits),
             }
         )

@@ -297,6 +297,7 @@ class Lease(TypedDict):
     `attempts` counts those begun, `lapses` the proposals dropped since it opened. `topped_up` are the seconds that it
     has beside the job's `max_seconds`, `resumed_from` the attempt whose checkpoint the last one began with. Moments are
     chain seconds:
+    `result_cid` is the CID of its result where the chain's storage has it (of a judged job, or a kept result);
     `started` is when it opened or, from its ack or claim on, when it began; `window_end` when an open lease's match
     window ends, `deadline_at` the first second too late to submit, `submitted_at` when its result came; each is null
     where the state has no such moment. `next` says in words who may act and until when.
@@ -316,6 +317,7 @@ class Lease(TypedDict):
     window_end: int | None
     deadline_at: int | None
     submitted_at: int | None
+    result_cid: str | None
     next: str
 
 
@@ -393,10 +395,10 @@ class EventFacts(TypedDict):
 
     `event` is the name in the contract, `log` the index of the log in its block. A unit's event has `job`, `unit`
     ("all" for the untouched rest of an array), and where a node is concerned `node`, `state` and `outcome`; `result`
-    and `report` are digests, `pay` (which holds `fee`), `fee` and `refund` amounts. Other events have the fields of
-    the contract: bytes are hex with 0x, numbers as `Plain` says, amounts in base units. A start that `resumed_from` an
-    attempt's checkpoint names it; a checkpoint has its files' CID as `root` and the `seconds` from its attempt's start,
-    a top-up the `seconds` of all of its unit's.
+    and `report` are digests, `result_cid` is the CID of the same result, `pay` (which holds `fee`), `fee` and `refund`
+    amounts. Other events have the fields of the contract: bytes are hex with 0x, numbers as `Plain` says, amounts in
+    base units. A start that `resumed_from` an attempt's checkpoint names it; a checkpoint has its files' CID as `root`
+    and the `seconds` from its attempt's start, a top-up the `seconds` of all of its unit's.
     """
 
     schema: Literal["hearth.event/1"]
@@ -412,6 +414,7 @@ class EventFacts(TypedDict):
     state: NotRequired[str]
     outcome: NotRequired[str]
     result: NotRequired[str]
+    result_cid: NotRequired[str]
     report: NotRequired[str]
     pay: NotRequired[str]
     refund: NotRequired[str]
@@ -502,12 +505,15 @@ class JobLogs(OfLogs):
 class ResultRow(TypedDict):
     """One unit's result: `outputs` is a CID, null where it left none, `path` where the outputs were written.
 
+    `result_cid` is the CID of its document, which `hearth job attest --result` takes.
+
     With a `fault` they are not there, or its document could not be read. `renamed` are entries under other names.
     """
 
     unit: int
     outcome: str
     exit_code: int | None
+    result_cid: str
     outputs: str | None
     path: str | None
     fault: NotRequired[Fault]
@@ -517,6 +523,7 @@ class ResultRow(TypedDict):
 class JobResults(OfLogs):
     """Outputs that were fetched: `bytes` of them, `missing` counts the units without a result.
 
+    `judged` says that its job names a judge, such as attesters.
     `unread` counts those whose result could not be had, and `error` sums them up. `reduced` is what the user's own
     script printed.
     """
@@ -524,6 +531,7 @@ class JobResults(OfLogs):
     schema: Literal["hearth.results/1"]
     job: str
     verdict: Verdict
+    judged: bool
     folder: str
     bytes: int
     units: list[ResultRow]

@@ -22,8 +22,8 @@ from hearth.base.errors import (
     TooLarge,
 )
 from hearth.base.text import brief, one_line
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, strays_in
-from hearth.protocol.types import ZERO_HASH, Outcome, State
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, require_unit, result_cid, strays_in
+from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Outcome, State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -80,6 +80,7 @@ class UnreadResult:
 
     index: int
     outcome: Outcome
+    result: bytes
     error: StorageError
 
 
@@ -134,6 +135,8 @@ class Results:
         from hearth.storage import cid
 
         name = job_hex(view.posted.job_id)[:14]
+        if unit is not None:
+            require_unit(view, unit)
         found, unread = self._results(view, unit)
         if not found and not unread:
             raise NotFoundError(
@@ -157,7 +160,7 @@ class Results:
             except BadDestination:
                 raise
             except StorageError as error:
-                unread.append(UnreadResult(one.index, one.outcome, _of_unit(error, view, one.index)))
+                unread.append(UnreadResult(one.index, one.outcome, one.result, _of_unit(error, view, one.index)))
                 row["fault"] = _fault(unread[-1].error)
                 continue
             if pin and not self.session.dry_run:
@@ -171,6 +174,7 @@ class Results:
             "schema": "hearth.results/1",
             "job": job_hex(view.posted.job_id),
             "verdict": view.verdict,
+            "judged": view.terms.judge != ZERO_ADDRESS,
             "folder": str(target),
             "bytes": size,
             "units": sorted(rows, key=lambda row: row["unit"]),
@@ -210,6 +214,8 @@ class Results:
         read. Raises NotFoundError NO_LOGS before the first attempt reported.
         """
         view = self.reads.look(job)
+        if unit is not None:
+            require_unit(view, unit)
         rows = self._logs(view, unit)
         if not rows:
             raise NotFoundError(
@@ -388,7 +394,7 @@ class Results:
                 document = self.session.store.get_json(digest)
                 check_result(document, view.terms.spec, index, outcome)
             except StorageError as error:
-                unread.append(UnreadResult(index, outcome, _of_unit(error, view, index)))
+                unread.append(UnreadResult(index, outcome, digest, _of_unit(error, view, index)))
                 continue
             report = event.report if event is not None else ZERO_HASH
             found.append(UnitResult(index, outcome, state, digest, report, document))
@@ -461,6 +467,7 @@ def _row(one: UnitResult) -> ResultRow:
         "unit": one.index,
         "outcome": one.outcome.name.lower(),
         "exit_code": one.document["exit_code"],
+        "result_cid": result_cid(one.result),
         "outputs": one.outputs,
         "path": None,
     }
@@ -471,6 +478,7 @@ def _unread_row(lost: UnreadResult) -> ResultRow:
         "unit": lost.index,
         "outcome": lost.outcome.name.lower(),
         "exit_code": None,
+        "result_cid": result_cid(lost.result),
         "outputs": None,
         "path": None,
         "fault": _fault(lost.error),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from hearth.base.errors import NotFoundError
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import (
     AskChanged,
@@ -219,6 +220,22 @@ def state_cid(root: bytes) -> str:
     return str(cid.of_root(root))
 
 
+def result_cid(digest: bytes) -> str:
+    """Return the CID of a result's document, by its digest: what an attester names."""
+    from hearth.storage import canonical
+
+    return str(canonical.cid_of_digest(digest))
+
+
+def require_unit(view: JobView, unit: int) -> None:
+    """Refuse a unit that a job does not have. Raises NotFoundError."""
+    if not 0 <= unit < view.terms.leases:
+        name = job_hex(view.posted.job_id)[:14]
+        raise NotFoundError(
+            f"job {name} has no unit {unit}: 0 to {view.terms.leases - 1}", hint=f"hearth job show {name}"
+        )
+
+
 def job_hex(job_id: bytes) -> str:
     """Return a job id as people write it."""
     return "0x" + job_id.hex()
@@ -374,7 +391,7 @@ def _node_facts(event: NodeUnitEvent, asset: Asset) -> dict[str, Any]:
     if unit.outcome is not Outcome.NONE:
         facts["outcome"] = unit.outcome.name.lower()
     if isinstance(event, Submitted | Finished):
-        facts |= {"result": event.result.hex(), "report": event.report.hex()}
+        facts |= {"result": event.result.hex(), "result_cid": result_cid(event.result), "report": event.report.hex()}
     if isinstance(event, Declined | GaveUp):
         facts["report"] = event.report.hex()
     if isinstance(event, Settled | Finished | Closed | Ruled):
@@ -404,11 +421,12 @@ def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
         whole = f"{format_duration(unit.seconds)} in all, until {moment(unit.deadline_at)}"
         return f"topped up for {show_amount(event.amount, asset)}: {whole}"
     if isinstance(event, Submitted):
-        return f"{node} submitted: {OUTCOME_WORDS[unit.outcome]}"
+        return f"{node} submitted: {OUTCOME_WORDS[unit.outcome]}, result {result_cid(event.result)}"
     if isinstance(event, Settled | Finished):
         how = "submitted and settled" if isinstance(event, Finished) else "settled"
         earned = f"{node}'s owner earned {_net(event.pay, event.fee, asset)}"
-        return f"{how} ({OUTCOME_WORDS[unit.outcome]}), {earned}"
+        result = f", result {result_cid(event.result)}" if isinstance(event, Finished) else ""
+        return f"{how} ({OUTCOME_WORDS[unit.outcome]}), {earned}{result}"
     if isinstance(event, Declined):
         return f"{node} gave it back; {reopened}"
     if isinstance(event, GaveUp):

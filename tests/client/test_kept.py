@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.base.abi import encode
+from hearth.base.errors import NotFoundError
 from hearth.client.results import Results
 from hearth.client.verify import Books, Verifier, _History
 from hearth.market.reads import Seats
@@ -125,6 +126,14 @@ def test_results__nothing_is_kept__the_log_is_all_there_is() -> None:
     kept.log(kept.other)
     ((one,), _) = kept.results._results(kept.view(kept.name), None)
     assert one.result == kept.other and not kept.market.strays
+
+
+def test_get_and_logs__unit_that_the_job_has_not__is_named_as_such() -> None:
+    kept = Kept()
+    for ask in (kept.results.get, kept.results.logs):
+        with pytest.raises(NotFoundError) as caught:
+            ask(kept.name, unit=1)
+        assert caught.value.message == f"job {kept.name[:14]} has no unit 1: 0 to 0"
 
 
 def test_results__unit_that_nobody_touched__has_none() -> None:

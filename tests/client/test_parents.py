@@ -499,7 +499,7 @@ def test_calls__job_that_waits__is_posted_with_its_list_now_and_after_a_crash(pl
     terms = build.terms(submitter=ACCOUNT, salt=77, parents_hash=parents_hash(packed))
     place.session.records = Records(tmp_path, tmp_path / "posted")
     posting = Posting(place.reads, SimpleNamespace())  # type: ignore[arg-type]
-    job, _ = posting._post(terms, packed, "print", "job.yaml", 0)
+    job, _ = posting._post(terms, packed, "print", "job.yaml", 0, "the same command finds it")
     (record,) = place.session.records.unseen("print")
     schemas.validate(record)
     assert parents_of(record) == packed and record["job"] == job

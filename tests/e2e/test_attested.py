@@ -117,6 +117,31 @@ def test_confirm__two_of_three_attesters__the_worker_is_paid(attested: Attested)
     assert ended["results"]["verdict"] == "ok"
 
 
+def test_attest__the_cid_that_each_report_shows__is_the_one_that_is_signed(attested: Attested) -> None:
+    job = attested.submitted()
+    result = attested.lease(job)["result_cid"]
+    assert f"    result {result}\n" in attested.say("job", "show", job).out
+    events = [json.loads(line) for line in attested.say("job", "events", job, "--json").out.splitlines()]
+    (told,) = [event for event in events if event["event"] == "Submitted"]
+    assert told["result_cid"] == result and told["result"] != result
+    assert f"ok, result {result}\n" in attested.say("job", "events", job).out
+    folder = attested.folder / "seen"
+    lines = attested.say("job", "get", job, "-o", str(folder)).out.splitlines()
+    assert lines[1:] == [
+        f"  result {result}",
+        f"an attester who finds it right: hearth job attest {job[:14]} --result {result}",
+    ]
+    row = attested.say("job", "get", job, "-o", str(folder / "again"), "--json").json
+    assert row["judged"] and row["units"][0]["result_cid"] == result
+    attested.attest(job, "ada", *lines[2].split()[-2:])
+    _, refused = attested.attest(job, "ada", "--result", row["units"][0]["outputs"], "--json", code=5)
+    assert refused.error["code"] == "NOT_SEEN"
+    attested.say("job", "accept", job)
+    # What is settled needs no signature, and no advice about one.
+    lines = attested.say("job", "get", job, "-o", str(folder / "settled")).out.splitlines()
+    assert lines[1:] == [f"  result {result}"]
+
+
 def test_attest__before_the_result_and_for_other_jobs__is_refused(attested: Attested) -> None:
     """Nobody asks this little: the job stays open."""
     cheap = attested.folder / "cheap.yaml"
