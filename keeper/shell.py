@@ -243,7 +243,7 @@ class Keeper:
         coin = units.Asset("coin", 18)
         return (
             f"{self.address} holds {units.show_amount(balance, coin)} and one action's gas costs "
-            f"{units.amount_at_least(needed, coin)}: send it native coin"
+            f"{units.show_at_least(needed, coin)}: send it native coin"
         )
 
     def _ended(self, action: Action, pending: Pending) -> bool:

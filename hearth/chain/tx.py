@@ -19,7 +19,7 @@ from hearth.base.failpoints import fp
 from hearth.chain.fees import Bid, opening, raised
 from hearth.chain.port import Block, Call, ChainPort, Fees, Log, Receipt, hex_of, reason_of, refused
 from hearth.chain.tx_journal import Intent, SignedTx, TxJournal, TxState
-from hearth.protocol.units import Asset, amount_at_least, show_amount
+from hearth.protocol.units import Asset, show_amount, show_at_least
 
 if TYPE_CHECKING:
     from eth_account.datastructures import SignedTransaction
@@ -458,11 +458,11 @@ class Sender:
     def _short(self, call: Call, balance: int, value: int, gas: int) -> FundsError:
         needed = value + gas
         coin = Asset(self.config.symbol, 18)
-        what = f"{amount_at_least(value, coin)} for {call.label or 'the call'}"
+        what = f"{show_at_least(value, coin)} for {call.label or 'the call'}"
         if gas:
-            what = f"{amount_at_least(gas, coin)} for gas" + (f" and {what}" if value else "")
+            what = f"{show_at_least(gas, coin)} for gas" + (f" and {what}" if value else "")
         return FundsError(
-            f"{self.address} on chain {self._chain_id} is short of {amount_at_least(needed - balance, coin)}: "
+            f"{self.address} on chain {self._chain_id} is short of {show_at_least(needed - balance, coin)}: "
             f"it holds {show_amount(balance, coin)} and needs {what}",
             hint=f"send {self.config.symbol} to {self.address}; then hearth wallet balance",
             short_by=str(needed - balance),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, NotFoundError, UsageError
 from hearth.base.files import make_private
 from hearth.config.settings import Settings, asset_of, load_settings, open_network, rpc_urls
-from hearth.protocol.units import NATIVE, Asset, amount_at_least, show_amount
+from hearth.protocol.units import NATIVE, Asset, show_amount, show_at_least
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -327,7 +327,7 @@ class Session:
         short = need - have
         return FundsError(
             f"{address} holds {show_amount(have, asset)} on {self.network.name}, and {what} {verb} "
-            f"{amount_at_least(need, asset)}: short by {amount_at_least(short, asset)}",
+            f"{show_at_least(need, asset)}: short by {show_at_least(short, asset)}",
             hint=f"send {asset.symbol} to {address}, then hearth wallet balance",
             address=address,
             asset=asset.symbol,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hearth.base.errors import BadDestination, ConfigError, StorageError
+from hearth.base.errors import BadCid, BadDestination, BlockMissing, ConfigError, StorageError, UsageError
 from hearth.storage import car, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.stores import Timed
@@ -15,6 +17,7 @@ from hearth.storage.stores import Timed
 if TYPE_CHECKING:
     from hearth.client.reports import Exported, Imported
     from hearth.client.session import Session
+    from hearth.storage.cid import Cid
 
 
 class Stored:
@@ -34,8 +37,9 @@ class Stored:
         count = size = 0
         try:
             with file.open("rb") as source:
-                roots, blocks = car.read(source)
-                for cid, block in blocks:
+                with _naming(file):
+                    roots, blocks = car.read(source)
+                for cid, block in _of(file, blocks):
                     count, size = count + 1, size + len(block)
                     if cid.hash_code == cids.BLAKE3:
                         raise StorageError(
@@ -50,7 +54,8 @@ class Stored:
                 f"{file} cannot be read: {error.strerror}", hint=f"ls -l {file}", code="NO_FILE"
             ) from error
         for root in () if dry else roots:
-            store.pin(root)
+            with _naming(file, BlockMissing):
+                store.pin(root)
         return {
             "schema": "hearth.import/1",
             "file": str(file),
@@ -63,10 +68,13 @@ class Stored:
     def export(self, cid: str, file: Path) -> Exported:
         """Write a file, tree or document of the store into a new CAR file, wholly or not at all.
 
-        Raises BadCid, BlockMissing, BadDestination where the file exists or cannot be written, StoreDown once the time
-        of the settings is over.
+        Raises UsageError BAD_CID for what is none, BlockMissing, BadDestination where the file exists or cannot be
+        written, StoreDown once the time of the settings is over.
         """
-        root, path = cids.parse_uri(cid)
+        try:
+            root, path = cids.parse_uri(cid)
+        except BadCid as error:
+            raise UsageError(error.message, hint=error.hint, code=error.code) from error
         source = Timed(self.session.store, float(self.session.settings.timeout))
         if path:
             root = unixfs.resolve(root, path, source)
@@ -99,3 +107,20 @@ class Stored:
             "bytes": size,
             "dry_run": self.session.dry_run,
         }
+
+
+@contextmanager
+def _naming(file: Path, kind: type[StorageError] = StorageError) -> Iterator[None]:
+    """Name the file in what is wrong with it: no store is to blame."""
+    try:
+        yield
+    except kind as error:
+        error.message = f"{file}: {error.message}"
+        error.hint = "get the file again, or write it anew: hearth store export CID FILE"
+        raise
+
+
+def _of(file: Path, blocks: Iterator[tuple[Cid, bytes]]) -> Iterator[tuple[Cid, bytes]]:
+    """Yield a file's blocks; what reading them raises names it."""
+    with _naming(file):
+        yield from blocks

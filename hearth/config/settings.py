@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from hearth.base.errors import ConfigError, HearthError
+from hearth.base.errors import ConfigError, HearthError, UsageError
 from hearth.base.files import check_private, expand, is_path
 from hearth.base.urls import redact_url
 from hearth.protocol.units import Asset, parse_duration
@@ -367,12 +367,13 @@ def _check_url(url: str, schemes: tuple[str, ...], name: str, given: _Given) -> 
 def _rpc_file(name: str, given: _Given) -> tuple[str, ...]:
     path = _path(name, given)
     check_private(path, "the RPC file")
+    given = given._replace(origin=str(path))  # what is wrong from here on is wrong in the file
     with path.open("rb") as file:
         raw = file.read(MAX_FILE_BYTES + 1)
     try:
         lines = [line.strip() for line in raw[:MAX_FILE_BYTES].decode().splitlines()]
     except UnicodeDecodeError as error:
-        raise _refuse(given, name, f"{path} is not text", "write one URL per line") from error
+        raise _refuse(given, name, "is not text", "write one URL per line") from error
     return _RPC_URLS(name, given._replace(value=[line for line in lines if line and not line.startswith("#")]))
 
 
@@ -383,7 +384,7 @@ def _seconds(name: str, given: _Given) -> int:
     try:
         seconds = parse_duration(_text(name, given))
     except HearthError as error:
-        raise _refuse(given, name, error.message, error.hint) from error
+        raise _refuse(given, name, error.message, error.hint, error.code) from error
     if seconds == 0:
         raise _refuse(given, name, "must be more than 0s", "write 10m")
     return seconds
@@ -412,9 +413,11 @@ _PARSERS: dict[str, Callable[[str, _Given], object]] = {
 }
 
 
-def _refuse(given: _Given, name: str, why: str, hint: str) -> ConfigError:
-    where = given.origin if given.origin.startswith("--") else f"{given.origin}: {name}"
-    return ConfigError(f"{where}: {why}", hint=hint, setting=name)
+def _refuse(given: _Given, name: str, why: str, hint: str, code: str = "USAGE") -> HearthError:
+    """Return the refusal of a setting: of a file or the environment, or (with `code`) of an option of a command."""
+    if given.origin.startswith("--"):
+        return UsageError(f"{given.origin}: {why}", hint=hint, code=code, setting=name)
+    return ConfigError(f"{given.origin}: {name}: {why}", hint=hint, setting=name)
 
 
 def _refuse_unknown(raw: object, known: object, source: str, where: str) -> None:

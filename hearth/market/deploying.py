@@ -26,7 +26,7 @@ from hearth.market.profiles import Profile
 from hearth.market.reads import Market
 from hearth.protocol import words
 from hearth.protocol.types import ZERO_ADDRESS
-from hearth.protocol.units import Asset, amount_at_least, show_amount
+from hearth.protocol.units import Asset, show_amount, show_at_least
 
 SCHEMA: Final = "hearth.deployment/1"
 KEYS: Final = {
@@ -304,10 +304,10 @@ def _unfinished(path: Path, why: str) -> ConfigError:
 
 def _short(deployment: Deployment, coin: Asset) -> FundsError:
     need, have = deployment.fee_most, deployment.balance
-    address, short = deployment.plan.deployer, amount_at_least(need - have, coin)
+    address, short = deployment.plan.deployer, show_at_least(need - have, coin)
     return FundsError(
         f"{address} holds {show_amount(have, coin)} on chain {deployment.chain_id}, and deploying takes "
-        f"up to {amount_at_least(need, coin)} for {deployment.gas:,} gas: short by {short}",
+        f"up to {show_at_least(need, coin)} for {deployment.gas:,} gas: short by {short}",
         hint=f"send {coin.symbol} to {address}, then the same command again",
         address=address,
         asset=coin.symbol,

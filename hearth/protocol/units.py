@@ -150,6 +150,12 @@ def amount_at_least(base_units: int, asset: Asset) -> str:
     return format_amount(-(-base_units // step) * step, asset)
 
 
+def show_at_least(base_units: int, asset: Asset) -> str:
+    """Return what `amount_at_least` does for people: with a leading "~" where it is more than `base_units`."""
+    text = amount_at_least(base_units, asset)
+    return text if text == format_amount(base_units, asset) else f"~{text}"
+
+
 def rate_at_least(rate: int, asset: Asset) -> str:
     """Return the smallest rate per hour of so many digits that `parse_rate` reads as not below `rate`."""
     return f"{amount_at_least(-(-rate * _PER['h'] // RATE_SCALE), asset)}/h"

@@ -380,8 +380,9 @@ def test_hints__command_that_click_refuses__is_noticed(text: str, faults: list[s
         (["jobs"], 3, "NO_NETWORK", "hearth devnet up"),
         (["submit", "none.yaml"], 7, "NO_SPEC_FILE", "hearth init"),
         (["wallet", "new"], 3, "NO_PASSWORD", "--password-file"),
-        (["jobs", "--timeout", "10"], 3, "BAD_CONFIG", "10s"),
-        (["jobs", "--rpc", "notaurl"], 3, "BAD_CONFIG", "use --rpc https://HOST"),
+        (["jobs", "--timeout", "10"], 2, "BAD_DURATION", "10s"),
+        (["jobs", "--timeout", "banana"], 2, "BAD_DURATION", "2h30m"),
+        (["jobs", "--rpc", "notaurl"], 2, "USAGE", "use --rpc https://HOST"),
     ],
 )
 def test_main__refused__code_error_and_hint(

@@ -404,6 +404,21 @@ def test_require_parents__job_that_could_never_run__is_refused_with_its_place(
     assert f"job 0x{bad.job.hex()}" in error.message and error.message.startswith("job.yaml: after[1]: ")
 
 
+def test_require_parents__named_by_an_option__are_refused_in_its_words(place: Place) -> None:
+    good, bad = place.parent(RUNNING), place.parent(TRAPPED)
+    text = f"0x{bad.job.hex()}:success"
+    job = with_parents(place.session, loaded(good), [text])
+    made = SimpleNamespace(parents=look_at(place.reads, [good, bad], place.chain.head()), loaded=job)
+    error = refused(lambda: Preflight(place.reads).require_parents(made), "PARENT_ENDED", SpecError)  # type: ignore[arg-type]
+    assert error.message.startswith(f'--after "{text}": job 0x') and "job.yaml" not in error.message
+    again = refused(lambda: with_parents(place.session, loaded(bad), [text]), "BAD_SPEC", SpecError)
+    assert again.message.startswith(f'--after "{text}": names a job twice')
+    # What the file itself says wrong stays the file's.
+    made.parents = look_at(place.reads, [bad, good], place.chain.head())
+    error = refused(lambda: Preflight(place.reads).require_parents(made), "PARENT_ENDED", SpecError)  # type: ignore[arg-type]
+    assert error.message.startswith("job.yaml: after[0]: ")
+
+
 def test_waiting_words__parents__say_whose_word_it_is_and_what_comes_too_late(place: Place) -> None:
     now = place.chain.head().timestamp
     terms: Terms = build.terms(deadline=now + 3_600)
@@ -417,7 +432,11 @@ def test_waiting_words__parents__say_whose_word_it_is_and_what_comes_too_late(pl
     ]
     assert "; " not in said(place.parent(RUNNING, ALWAYS, deadline=now + 60))[0]
     assert "; " not in said(place.parent(RUNNING, deadline=now + 60, **judged))[0]
-    assert "to end well: ended well" in said(place.parent(WELL))[0]
+    # What has ended is told in one line, however it did: it takes no more time, and its end is nobody's word to give.
+    assert [line.partition(": ")[2] for line in said(place.parent(WELL))] == ["ended well"]
+    assert [line.partition(": ")[2] for line in said(place.parent(TRAPPED, deadline=now + 7_200))] == [
+        "ended otherwise: failed: the program trapped"
+    ]
     policy = words.unpack_policy(terms.policy)
     last = formulas.expirable_from(terms, policy) - 1
     # A newcomer's result is held for so long after it came.

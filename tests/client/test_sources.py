@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 import wasmtime
 
-from hearth.base.errors import SpecError
+from hearth.base.errors import BlockMissing, SpecError
+from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.sources import Sources
 from hearth.protocol import runtimes
 from hearth.protocol.wasi import MAX_MODULE_BYTES
-from hearth.spec import Blob, spec_from
+from hearth.spec import Blob, spec_from, spec_of
 from hearth.storage.stores import MemoryStore
 
 GOOD = bytes(wasmtime.wat2wasm('(module (memory (export "memory") 1) (func (export "_start")))'))
@@ -36,6 +37,24 @@ def _check(place: str, folder: Path, memory: int = PAGE) -> None:
         sources.check_program(memory)
     finally:
         assert len(store.blocks) == held
+
+
+def test_name__cid_that_no_store_has__is_told_with_its_file_line_and_field(tmp_path: Path) -> None:
+    (tmp_path / "module").write_bytes(GOOD)
+    gone = MemoryStore().add_bytes(b"elsewhere").cid
+    file = tmp_path / "job.yaml"
+    file.write_text(
+        "version: 1\nmodule: ./module\ninputs:\n- {src: ./module, dst: /in/a}\n"
+        f'- {{src: "ipfs://{gone}", dst: /in/b}}\n'
+        'price: {max_rate: "1/h"}\n'
+    )
+    preflight = Preflight(SimpleNamespace(session=SimpleNamespace(store=MemoryStore(), tell=lambda *_: None)))  # type: ignore[arg-type]
+    with pytest.raises(BlockMissing) as caught:
+        preflight._read(spec_of(file, None), tmp_path)
+    error = caught.value
+    assert error.message.startswith(f"{file}:5: inputs[1].src: ") and str(gone) in error.message
+    assert (error.details["line"], error.details["field"], error.exit_code) == (5, "inputs[1].src", 9)
+    assert "correct the CID" in error.hint
 
 
 @pytest.mark.parametrize("where", ["paths", "stored", "both"])

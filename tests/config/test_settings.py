@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.base.errors import ConfigError
+from hearth.base.errors import ConfigError, HearthError, UsageError
 from hearth.base.files import check_private, make_private
 from hearth.base.urls import redact_url
 from hearth.config.settings import (
@@ -76,10 +76,12 @@ def load(place: Path, *, environ: dict[str, str] | None = None, **flags: object)
     )
 
 
-def refused(place: Path, *, environ: dict[str, str] | None = None, **flags: object) -> ConfigError:
-    with pytest.raises(ConfigError) as caught:
+def refused(place: Path, *, environ: dict[str, str] | None = None, **flags: object) -> HearthError:
+    """Return the refusal of settings: a wrong option is wrong usage, what a file or the environment says is not."""
+    with pytest.raises((ConfigError, UsageError)) as caught:
         load(place, environ=environ, **flags)
-    assert caught.value.exit_code == 3
+    by_option = caught.value.message.startswith("--") and "stands beside" not in caught.value.message
+    assert caught.value.exit_code == (2 if by_option else 3)
     assert caught.value.hint
     return caught.value
 

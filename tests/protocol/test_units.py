@@ -27,6 +27,7 @@ from hearth.protocol.units import (
     parse_size,
     rate_at_least,
     show_amount,
+    show_at_least,
     show_rate,
 )
 
@@ -137,6 +138,7 @@ def _digits(text: str) -> int:
 @given(BASE_UNITS, ASSETS)
 def test_shown__any_amount__has_six_digits_and_what_must_be_enough_is(base: int, asset: Asset) -> None:
     near, enough = show_amount(base, asset), amount_at_least(base, asset)
+    assert show_at_least(base, asset) == ("" if parse_amount(enough, asset) == base else "~") + enough
     assert max(_digits(near), _digits(enough)) <= 6
     step = 10 ** max(0, len(str(base)) - 6)
     assert base <= parse_amount(enough, asset) < base + step

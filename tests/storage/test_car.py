@@ -10,7 +10,16 @@ from typing import Any
 import libipld
 import pytest
 
-from hearth.base.errors import BadCid, BadDestination, BlockCorrupt, BlockMissing, ConfigError, StorageError, TooLarge
+from hearth.base.errors import (
+    BadCid,
+    BadDestination,
+    BlockCorrupt,
+    BlockMissing,
+    ConfigError,
+    StorageError,
+    StoreDown,
+    TooLarge,
+)
 from hearth.client import Client
 from hearth.config.settings import Settings
 from hearth.storage import car, unixfs
@@ -156,6 +165,37 @@ def test_store_import__dry_run__checks_everything_and_writes_nothing(tmp_path: P
         dry.store.import_file(file)
 
 
+@pytest.mark.parametrize(("damage", "kind"), [(b"F", BlockCorrupt), (b"", StorageError)])
+def test_store_import__damaged_file__is_named_and_no_store_is_blamed(
+    damage: bytes, kind: type[StorageError], tmp_path: Path
+) -> None:
+    store, file = MemoryStore(), tmp_path / "x.car"
+    file.write_bytes(car_of(store, store.put_block(b"leaf"))[:-1] + damage)
+    with pytest.raises(kind) as caught:
+        client(tmp_path, "home").store.import_file(file)
+    assert caught.value.message.startswith(f"{file}: ") and "doctor" not in caught.value.hint
+    file.write_bytes(b"no CAR")
+    with pytest.raises(StorageError) as caught:
+        client(tmp_path, "home").store.import_file(file)
+    assert caught.value.message.startswith(f"{file}: this is no CAR file")
+
+
+def test_store_import__store_that_is_down__is_not_the_files_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, file = MemoryStore(), tmp_path / "x.car"
+    file.write_bytes(car_of(store, store.put_block(b"leaf")))
+    home = client(tmp_path, "home")
+
+    def down(*_: object) -> None:
+        raise StoreDown("it does not answer", hint="hearth doctor")
+
+    monkeypatch.setattr(home.session.store, "put_block", down)
+    with pytest.raises(StoreDown) as caught:
+        home.store.import_file(file)
+    assert (caught.value.message, caught.value.hint) == ("it does not answer", "hearth doctor")
+
+
 def test_store_import__root_that_lacks_a_block__pins_nothing(tmp_path: Path) -> None:
     store = MemoryStore()
     root = store.add_path(tree(tmp_path)).cid
@@ -165,8 +205,9 @@ def test_store_import__root_that_lacks_a_block__pins_nothing(tmp_path: Path) -> 
     file = tmp_path / "x.car"
     with file.open("wb") as out:
         car.write([root], blocks.items(), out)
-    with pytest.raises(BlockMissing, match=str(lost)):
+    with pytest.raises(BlockMissing, match=str(lost)) as caught:
         client(tmp_path, "home").store.import_file(file)
+    assert caught.value.message.startswith(f"{file}: ") and "get the file again" in caught.value.hint
     assert FolderStore(tmp_path / "home" / "store").pins() == []
 
 

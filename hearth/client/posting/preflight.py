@@ -80,11 +80,12 @@ class Preflight:
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.spec import local_sources, resolve
+        from hearth.spec.problems import field_name
 
         sources = Sources(loaded, self.session.store, scratch)
         for where, src in local_sources(loaded.spec):
             self.session.tell("step", {"text": f"reading {src}"})
-            sources.name(src, field=str(where[0]), workdir=where[0] == "workdir")
+            sources.name(src, field=field_name(where), workdir=where[0] == "workdir")
         spec = loaded.spec
         image = resolve_image(spec.image) if spec.image is not None and "@" not in spec.image else None
         try:
@@ -413,8 +414,8 @@ def _waiting_words(terms: Terms, parents: Sequence[ParentView]) -> Iterator[str]
     for one in parents:
         posted = one.posted
         text = f"waits for job {one.name} {ASKED[one.parent.condition]}: {one.text}"
-        if posted is None or one.as_asked:
-            yield text
+        if posted is None or one.as_asked is not None:
+            yield text  # what has ended takes no more time, and nobody's word changes it
             continue
         if one.parent.condition is not Condition.ALWAYS and posted.terms.judge == ZERO_ADDRESS:
             text += "; how it ends is its worker's word, which nobody can challenge"

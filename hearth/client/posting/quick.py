@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
-from hearth.base.errors import UsageError
+from hearth.base.errors import SpecError, UsageError
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
@@ -76,13 +76,22 @@ def with_parents(session: Session, loaded: LoadedSpec, after: Sequence[str]) -> 
     Raises UsageError, NotFoundError for no such job, SpecError where the job waits for too many, or for one twice.
     """
     from hearth.spec import as_data
-    from hearth.spec.loaded import check
+    from hearth.spec.loaded import by_option, check
 
     if not after:
         return loaded
     data = as_data(loaded.spec)
-    data["after"] = [*data.get("after", []), *(_parent_of(session, text) for text in after)]
-    return replace(check(data, loaded.source, loaded.folder), notes=loaded.notes)
+    own = data.get("after", [])
+    options = {f"after[{len(own) + index}]": f'--after "{text}"' for index, text in enumerate(after)}
+    data["after"] = [*own, *(_parent_of(session, text) for text in after)]
+    try:
+        checked = check(data, loaded.source, loaded.folder)
+    except SpecError as error:
+        first = error.details["problems"][0]
+        if first["field"] not in options:
+            raise
+        raise by_option(options[first["field"]], first["message"], error) from error
+    return replace(checked, notes=loaded.notes, options=options)
 
 
 def _parent_of(session: Session, text: str) -> dict[str, str]:

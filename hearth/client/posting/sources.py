@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import ConfigError, SpecError, StorageError, TooLarge
+from hearth.base.errors import BlockMissing, ConfigError, SpecError, StorageError, TooLarge
 from hearth.base.files import expand
 from hearth.protocol.runtimes import MAX_INPUT_ENTRIES
 from hearth.protocol.units import format_size
@@ -41,7 +41,13 @@ class Sources:
         from hearth.storage import unixfs
 
         if src.startswith("ipfs://"):
-            self.blobs[src] = self._stored(src, field)
+            try:
+                self.blobs[src] = self._stored(src, field)
+            except StorageError as error:
+                self._loaded.place(error, field)
+                if isinstance(error, BlockMissing):
+                    error.hint = "correct the CID, or bring its blocks with hearth store import FILE; hearth doctor"
+                raise
             return self.blobs[src]
         path_here = self._path(src)
         if _is_url(src):
