@@ -266,7 +266,10 @@ def _accepted(accept: Accept) -> str:
     ]
     told = [f"{name} has {len(listed)}" for name, listed in rules if listed]
     told += ["gpu_only"] if accept.gpu_only else []
-    return ", ".join(told) if told else "any job that fits"
+    if not accept.attesters and not accept.judges:
+        told.append("no job with attesters or another judge, since accept.attesters and accept.judges are empty")
+        return ", ".join(told) if len(told) > 1 else f"any job that fits, but {told[0]}"
+    return ", ".join(told) if told else "any job that fits, and of judged ones those that accept names"
 
 
 def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[Check]:

@@ -355,6 +355,7 @@ def job_show(run: Run, job: str) -> None:
             f"  escrow {report['escrow_text']}, at most {report['ceiling_text']}, billing {report['billing']}",
             f"  deadline {report['deadline_text']}; a lease's bond {report['bond_text']}",
             f"  verify {report['verify']}",
+            *([f"  workers {report['workers']}"] if report["workers"] else []),
         ]
         lines += [f"  after {row['job']}, if {row['condition']}: {row['text']}" for row in report["parents"]]
         if report["checkpoint_every"]:

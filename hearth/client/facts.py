@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hearth.client.checkpoints import checkpoints_in
 from hearth.client.parents import look_at, waits_for
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, result_cid, strays_in, verification
+from hearth.protocol.types import State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -63,10 +64,21 @@ def _leases(
                 "deadline_at": unit.deadline_at or None,
                 "submitted_at": unit.submitted_at or None,
                 "result_cid": None if (kept := view.best[index].kept) is None else result_cid(kept),
-                "next": next_step(view, index, seen, dead_after, waits),
+                "next": next_step(view, index, seen, dead_after, waits, session.network.attesters.lower()),
             }
         )
     return leases
+
+
+def _workers(session: Session, view: JobView) -> str | None:
+    """Say who could take an open unit of a job; None where none is open to workers."""
+    from hearth.client.gates import Fleet, open_gates, workers_in_words
+    from hearth.protocol import formulas
+
+    is_open = view.untouched or any(unit.state is State.OPEN for unit in view.units)
+    if view.blocked or not is_open or not formulas.has_time(view.terms, view.policy, view.now):
+        return None
+    return workers_in_words(open_gates(Fleet.read(session), view), view.terms)
 
 
 def job_facts(reads: JobReader, view: JobView) -> JobFacts:
@@ -116,6 +128,7 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
         "keeper_fee": str(terms.keeper_fee),
         "parents": [parent.facts() for parent in parents],
         "waits": waits,
+        "workers": _workers(session, view),
         "kept": bool(terms.flags & TermsFlag.KEEP),
         "verify": verification(terms, session.network.attesters),
         "judge": None if terms.judge == ZERO_ADDRESS else terms.judge,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
 from hearth.client.facts import job_facts
-from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.client.gates import Fleet, open_gates, takers, workers_in_words
 from hearth.client.views import JobView, event_facts, job_hex, moment
-from hearth.protocol.types import NodeId, State
+from hearth.protocol.types import State, TermsFlag
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -109,10 +109,38 @@ def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bo
         no worker could take the rest for PATIENCE_SECONDS, for example since the only one that fits gave it back. In
         both cases the job is alive.
     """
-    watch = None if anyway else _Chances(reads).look
-    for facts in follow(reads, job, timeout=timeout, look=watch):
+    chances, judged = _Chances(reads), _Judged(reads)
+
+    def look(view: JobView) -> None:
+        judged.look(view)
+        if not anyway:
+            chances.look(view)
+
+    for facts in follow(reads, job, timeout=timeout, look=look):
         reads.session.tell("event", facts)
     return job_facts(reads, reads.look(job))
+
+
+class _Judged:
+    """Say once of a waiting job that a result of it waits for its attesters, and what they are to do."""
+
+    def __init__(self, reads: JobReader) -> None:
+        self._session = reads.session
+        self._told = False
+
+    def look(self, view: JobView) -> None:
+        terms = view.terms
+        if self._told or not terms.flags & TermsFlag.PROVEN or terms.judge != self._session.network.attesters.lower():
+            return
+        if any(unit.state is State.SUBMITTED for unit in view.units):
+            self._told = True
+            job = job_hex(view.posted.job_id)[:14]
+            text = (
+                f"its attesters decide until {moment(terms.deadline + terms.challenge_window)}: each signs with "
+                f"hearth job attest {job} --out FILE, and anyone sends hearth job confirm {job} FILE --attesters SET; "
+                f"hearth job accept {job} pays without them"
+            )
+            self._session.tell("note", {"text": text})
 
 
 class _Chances:
@@ -154,14 +182,5 @@ class _Chances:
         waiting = [unit for unit in view.units if not unit.state.terminal]
         if any(unit.state is not State.OPEN or unit.window_end for unit in waiting):
             return None
-        # Of two units that exclude the same node, the one with less time of its own can be taken where any can.
-        excluded = {unit.node: unit.seconds for unit in sorted(waiting, key=lambda unit: -unit.seconds)}
-        excluded |= {NodeId(0): 0} if view.untouched else {}
-        fleet = Fleet.read(self._session)
-        words = ""
-        for node, seconds in excluded.items():
-            gates = fleet.gates(view.terms, view.policy, excluded=node, topped_up=seconds)
-            if takers(gates):
-                return None
-            words = workers_in_words(gates)
-        return words
+        gates = open_gates(Fleet.read(self._session), view)
+        return None if takers(gates) else workers_in_words(gates)

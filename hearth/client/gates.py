@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from hearth.protocol.types import Gate
+from hearth.protocol.types import ZERO_ADDRESS, Gate, NodeId, State
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
+    from hearth.client.views import JobView
     from hearth.protocol.types import Node, Policy, Terms
 
 GATE_WORDS: Final = {
@@ -119,8 +120,29 @@ def takers(gates: Mapping[Gate, int]) -> int:
     return gates.get(Gate.FITS, 0) + sum(gates.get(gate, 0) for gate in PASSING)
 
 
-def workers_in_words(gates: Mapping[Gate, int]) -> str:
-    """Return "14 workers: 9 short of VRAM, 2 above your price -> 3 can take it"."""
+def open_gates(fleet: Fleet, view: JobView) -> Counter[Gate]:
+    """Count the workers by what keeps them from a job's open units: from the one that the first of them could take.
+
+    Where nobody can take any, from the last one looked at; nothing where no unit is open.
+    """
+    # Of two units that exclude the same node, the one with less time of its own can be taken where any can.
+    waiting = sorted((unit for unit in view.units if unit.state is State.OPEN), key=lambda unit: -unit.seconds)
+    excluded = {unit.node: unit.seconds for unit in waiting}
+    excluded |= {NodeId(0): 0} if view.untouched else {}
+    gates: Counter[Gate] = Counter()
+    for node, seconds in excluded.items():
+        gates = fleet.gates(view.terms, view.policy, excluded=node, topped_up=seconds)
+        if takers(gates):
+            break
+    return gates
+
+
+def workers_in_words(gates: Mapping[Gate, int], terms: Terms | None = None) -> str:
+    """Return "14 workers: 9 short of VRAM, 2 above your price -> 3 can take it".
+
+    Of a job with a judge, whose `terms` are given, that is less than it seems: whose settings accept that judge, the
+    chain does not say.
+    """
     total = sum(gates.values())
     if not total:
         return "no worker is registered on this network"
@@ -128,4 +150,7 @@ def workers_in_words(gates: Mapping[Gate, int]) -> str:
         f"{count} {_FLEET_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
     )
     noun = "worker" if total == 1 else "workers"
-    return f"{total} {noun}{': ' + kept if kept else ''} -> {takers(gates)} can take it"
+    judged = ""
+    if terms is not None and terms.judge != ZERO_ADDRESS and takers(gates):
+        judged = " where accept.attesters or accept.judges of its settings names the job's judge"
+    return f"{total} {noun}{': ' + kept if kept else ''} -> {takers(gates)} can take it{judged}"

@@ -82,6 +82,9 @@ class Jobs:
             found = market.newest(last, head)
             mine = submitter and submitter.lower()
             posted = [one for one in reversed(found) if mine is None or one.terms.submitter == mine]
+            if len(posted) < len(found):
+                text = f"{len(posted)} of the market's newest {len(found)} jobs are this account's; --all shows all"
+                self.session.tell("note", {"text": text})
         rows = [job_row(view) for view in reversed(self.reads.views(posted, head))]
         if state is not None:
             rows = [row for row in rows if row["state"] == state]

@@ -352,7 +352,8 @@ class JobFacts(JobRow, OfLogs):
     keepers, `bond` the stake that a lease reserves. `checkpoint_every` are the seconds between two checkpoints of a
     unit, null where none are made. `judge` is the contract that alone may hold results and end them, null where the job
     names none, and `judge_data` what that goes by. `parents` are the jobs that it waits for, or waited; `waits` says in
-    words what it waits for still, null where nothing. `kept` says that the chain itself keeps the digests of its
+    words what it waits for still, null where nothing. `workers` says who could take an open unit now, null where none
+    is. `kept` says that the chain itself keeps the digests of its
     results. `leases` lists at most 200, those that have not ended first.
     """
 
@@ -381,6 +382,7 @@ class JobFacts(JobRow, OfLogs):
     keeper_fee: str
     parents: list[ParentFacts]
     waits: str | None
+    workers: str | None
     kept: bool
     verify: str
     judge: str | None
@@ -633,7 +635,8 @@ class JobPlan(TypedDict):
 
     `escrow` is what posting would lock, `ceiling` a rate, `keeper_fee` what each attempt sets aside. `billing` is the
     one that the job would be posted with, and `costs` has one row for each that it may have, that one first. `workers`
-    counts nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free.
+    counts nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free
+    (where `judge` is not null, if their settings accept that judge, which the chain does not say).
     `parents` are the jobs that it is to wait for, `judge` is null where nobody judges its results. `pending`, only in
     the dry run of a submission, is the same job where it was posted already.
     """

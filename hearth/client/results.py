@@ -289,7 +289,7 @@ class Results:
             {
                 "unit": one.index,
                 "outcome": one.outcome.name.lower(),
-                "text": OUTCOME_WORDS[one.outcome],
+                "text": _end_words(one),
                 "exit_code": one.document["exit_code"],
                 "outputs": one.outputs,
             }
@@ -460,6 +460,18 @@ def _of_unit(error: StorageError, view: JobView, index: int) -> StorageError:
 
 def _fault(error: StorageError) -> Fault:
     return {"code": error.code, "message": error.message}
+
+
+def _end_words(one: UnitResult) -> str:
+    """Say how a unit ended: where the chain has one outcome for several ways, by its result's status."""
+    if one.outcome is not Outcome.EXIT:
+        return OUTCOME_WORDS[one.outcome]
+    status, code = one.document["status"], one.document["exit_code"]
+    if status == "output_missing":
+        return "failed: the program left less than the outputs that it must"
+    if status == "output_over_cap":
+        return "failed: the program left more than its outputs may have"
+    return OUTCOME_WORDS[one.outcome] if code is None else f"failed: the program ended with exit code {code}"
 
 
 def _row(one: UnitResult) -> ResultRow:

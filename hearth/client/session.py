@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from hearth.protocol.types import JobId
     from hearth.storage.stores import Store
 
+DEVNET: Final = "devnet"
+DEVNET_PORT: Final = 8545
+"""The name and, by default, the port of the local chain that `hearth devnet up` starts."""
 LOCK_SECONDS: Final = 20.0
 """How long a send waits for another process that signs with the same key."""
 MAX_FEE: Final = 500 * 10**9
@@ -124,10 +127,21 @@ class Session:
             try:
                 market.check()
             except ChainError as error:
-                error.hint = self.mend_rpc or error.hint
+                error.hint = self.mend_rpc or self._start_devnet(error) or error.hint
                 raise
             self._checked = True
         return market
+
+    def _start_devnet(self, error: ChainError) -> str:
+        """Return the command that starts the local chain of this home, where that is what does not answer."""
+        from urllib.parse import urlsplit
+
+        network, settings = self.network, self.settings
+        own = (settings.home / "networks" / f"{DEVNET}.json").is_file() and network.name == DEVNET
+        if error.code != "RPC_UNAVAILABLE" or not own or not network.local or settings.rpc or not network.rpc:
+            return ""
+        port = urlsplit(network.rpc[0]).port
+        return "hearth devnet up" + ("" if port in (None, DEVNET_PORT) else f" --port {port}")
 
     @property
     def strays(self) -> Strays:

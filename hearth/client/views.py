@@ -91,7 +91,7 @@ LONG_SECONDS = 60
 """A result that waits longer for its settlement is not waited for."""
 OUTCOME_WORDS = {
     Outcome.OK: "ok",
-    Outcome.EXIT: "failed: the program ended with an error",
+    Outcome.EXIT: "failed: the program ended with an error or without its outputs",
     Outcome.TRAP: "failed: the program trapped",
     Outcome.OUT_OF_MEMORY: "failed: out of memory",
     Outcome.TIMEOUT: "failed: out of time or fuel",
@@ -255,9 +255,17 @@ def until(at: int, now: int) -> str:
 
 
 def next_step(
-    view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_after: int, waits: str | None = None
+    view: JobView,
+    index: int,
+    last_seen: Mapping[NodeId, int],
+    dead_after: int,
+    waits: str | None = None,
+    attesters: str = "",
 ) -> str:
-    """Say in words who may act on a lease next, and until when; `waits` is what a blocked job waits for."""
+    """Say in words who may act on a lease next, and until when.
+
+    `waits` is what a blocked job waits for, `attesters` the address of the judge that goes by attesters' signatures.
+    """
     terms, policy, now = view.terms, view.policy, view.now
     unit, best = view.units[index], view.best[index].best
     if unit.state.terminal:
@@ -277,7 +285,7 @@ def next_step(
             return f"node {unit.node} may still submit until {until(unit.deadline_at, now)}, then anyone may close it"
         return "the notice is over: anyone may close it"
     if unit.state in (State.SUBMITTED, State.DISPUTED):
-        return _next_submitted(unit, terms, policy, now)
+        return _next_submitted(unit, terms, policy, now, attesters)
     return waits or "waits for other jobs"
 
 
@@ -294,7 +302,7 @@ def verification(terms: Terms, attesters: str) -> str:
     return f"{judge} may dispute a result for {format_duration(terms.challenge_window)} after it came"
 
 
-def _next_submitted(unit: Unit, terms: Terms, policy: Policy, now: int) -> str:
+def _next_submitted(unit: Unit, terms: Terms, policy: Policy, now: int, attesters: str) -> str:
     """Say who may end a unit that has a result, and from when."""
     since = formulas.settleable_from(terms, policy, unit)
     proven = bool(terms.flags & TermsFlag.PROVEN)
@@ -307,6 +315,11 @@ def _next_submitted(unit: Unit, terms: Terms, policy: Policy, now: int) -> str:
     if now >= since:
         unjudged = " (nobody can challenge this result)" if terms.judge == ZERO_ADDRESS else ""
         return f"anyone may {end} now{unjudged}{accept}"
+    if proven and terms.judge == attesters:
+        return (
+            f"its attesters may sign it until {until(since, now)}, hearth job attest JOB, and anyone sends what they "
+            f"signed, hearth job confirm JOB FILE --attesters FILE; then anyone may {end}{accept}"
+        )
     if proven:
         return f"its judge {terms.judge} may confirm it until {until(since, now)}; then anyone may {end}{accept}"
     if now < formulas.challenge_end(terms, unit):
@@ -328,7 +341,8 @@ def _next_open(unit: Unit, stored: Unit, best: int, terms: Terms, policy: Policy
     risen = opens + policy.claim_ramp
     if formulas.claimable(terms, policy, stored, now):
         cheaper = "" if now >= risen else f", cheaper ones first, and at its full price from {until(risen, now)}"
-        return f"any fitting worker may claim it{cheaper}{excluded}"
+        judged = " whose provider accepts its judge" if terms.judge != ZERO_ADDRESS else ""
+        return f"any fitting worker{judged} may claim it{cheaper}{excluded}"
     return f"anyone may propose a fitting worker; workers may claim it from {until(opens, now)}{excluded}"
 
 

@@ -40,7 +40,8 @@ class LocalMarket:
         from hearth.local import devnet
 
         home = make_private(self.session.settings.home)
-        self.session.tell("step", {"text": "starting the chain and the market"})
+        found = devnet.status(home).running
+        self.session.tell("step", {"text": f"{'looking at' if found else 'starting'} the chain and the market"})
         running = devnet.up(home, port, erc20=erc20, block_time=block_time)
         if running.lost is not None:
             self.session.tell("warning", {"text": _lost_words(running.lost)})

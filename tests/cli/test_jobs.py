@@ -110,6 +110,7 @@ FACTS = {
     "verify": "none",
     "leases": [],
     "waits": "waits for 0x0202 (open)",
+    "workers": None,
     "kept": True,
     "parents": [{**PARENTS[1], "text": "open"}],
 }
@@ -127,7 +128,11 @@ def test_job_show__job_that_waits__says_for_what_and_that_its_result_is_kept(
     monkeypatch.setattr("hearth.client.jobs.Jobs.show", lambda self, job: {**FACTS, "kept": False, "waits": None})
     assert main(["job", "show", JOB]) == 0
     said = capsys.readouterr().out
-    assert "  state blocked\n" in said and "kept" not in said
+    assert "  state blocked\n" in said and "kept" not in said and "workers" not in said
+    workers = "1 worker: 1 above your price -> 0 can take it"
+    monkeypatch.setattr("hearth.client.jobs.Jobs.show", lambda self, job: {**FACTS, "workers": workers})
+    assert main(["job", "show", JOB]) == 0
+    assert f"  workers {workers}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.base.errors import BadDocument, ConfigError, StorageError, UsageError
+from hearth.base.errors import BadDocument, ChainError, ConfigError, StorageError, UsageError
 from hearth.chain.port import Log
 from hearth.client.gates import GATE_WORDS, workers_in_words
 from hearth.client.posting.post import Posting
@@ -21,7 +21,7 @@ from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.posting.records import Records, terms_of
 from hearth.client.reading import JobReader
-from hearth.client.results import Results, UnitResult, check_result
+from hearth.client.results import Results, UnitResult, _end_words, check_result
 from hearth.client.session import Session
 from hearth.client.verify import Books
 from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until, verification
@@ -29,9 +29,10 @@ from hearth.config.settings import Settings
 from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Ruled, Split, Withdrawn
 from hearth.market.profiles import DEVNET, PUBLIC
-from hearth.market.reads import Posted, UnitView
+from hearth.market.reads import Market, Posted, UnitView
 from hearth.protocol.formulas import lock_key
 from hearth.protocol.types import (
+    LOCAL_CHAIN_ID,
     Accused,
     Billing,
     Gate,
@@ -53,6 +54,7 @@ from hearth.protocol.words import pack_offer, pack_terms, pack_unit
 from hearth.spec.model import Gpu
 from hearth.storage.stores import MemoryStore
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 from tools import schemas
 
 LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
@@ -168,6 +170,16 @@ def test_next_step__judged_unit__names_what_its_judge_may_do_and_until_when(
     assert words in next_step(_judged(_view([unit], now=now), flags), 0, {}, 6)
 
 
+def test_next_step__attested_unit__names_the_commands_and_an_open_one_who_may_claim_it() -> None:
+    unit = Unit(state=State.SUBMITTED, outcome=Outcome.OK, node=NodeId(3), mark=NOW)
+    view = _judged(_view([unit]), TermsFlag.PROVEN)
+    said = next_step(view, 0, {}, 6, attesters=view.terms.judge)
+    assert "hearth job attest JOB" in said and "hearth job confirm JOB FILE --attesters FILE" in said
+    assert "attest" not in next_step(view, 0, {}, 6, attesters="0x" + "66" * 20)
+    view = _judged(_view([Unit(state=State.OPEN, started=NOW)], now=NOW + 6), TermsFlag.PROVEN)
+    assert next_step(view, 0, {}, 6).startswith("any fitting worker whose provider accepts its judge may claim it")
+
+
 def _judged(view: JobView, flags: TermsFlag) -> JobView:
     terms = replace(view.terms, judge="0x" + "77" * 20, judge_data=9, challenge_window=60, flags=flags)
     return replace(view, posted=replace(view.posted, terms=terms))
@@ -254,7 +266,25 @@ def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> Non
     text = workers_in_words(gates)
     assert text == "14 workers: 1 silent, 1 busy, 9 short of VRAM, 2 above your price -> 2 can take it"
     assert workers_in_words({}) == "no worker is registered on this network"
-    assert workers_in_words({Gate.FITS: 1}) == "1 worker -> 1 can take it"
+    assert workers_in_words({Gate.FITS: 1}) == workers_in_words({Gate.FITS: 1}, _terms()) == "1 worker -> 1 can take it"
+    # Whose settings accept a judge, the chain does not say; where nobody fits, it does not matter.
+    judged = _judged(_view([OK]), TermsFlag.PROVEN).terms
+    named = "1 can take it where accept.attesters or accept.judges of its settings names the job's judge"
+    assert workers_in_words({Gate.FITS: 1}, judged) == f"1 worker -> {named}"
+    assert workers_in_words({Gate.PRICE: 1}, judged).endswith("-> 0 can take it")
+
+
+def test_summary__outcome_of_several_ends__is_told_by_its_result() -> None:
+    for status, code, said in (
+        ("output_missing", 0, "failed: the program left less than the outputs that it must"),
+        ("output_over_cap", 0, "failed: the program left more than its outputs may have"),
+        ("exit", 3, "failed: the program ended with exit code 3"),
+        ("exit", None, OUTCOME_WORDS[Outcome.EXIT]),
+    ):
+        document = {"status": status, "exit_code": code, "outputs": None}
+        assert _end_words(UnitResult(0, Outcome.EXIT, State.SETTLED, b"", b"", document)) == said
+    document = {"status": "trap", "exit_code": None, "outputs": None}
+    assert _end_words(UnitResult(0, Outcome.TRAP, State.SETTLED, b"", b"", document)) == OUTCOME_WORDS[Outcome.TRAP]
 
 
 def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> None:
@@ -572,3 +602,39 @@ def test_delivered__result_that_waits_long_for_its_settlement__is_not_waited_for
     assert view.unpaid_until == (4_600 if flags and waited < 3_600 else 0)
     failed = replace(view, units=(replace(unit, outcome=Outcome.EXIT),))
     assert failed.verdict == ("failed" if delivered else "pending")
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({}, "hearth devnet up"),
+        ({"rpc": ("http://127.0.0.1:9545",)}, "hearth devnet up --port 9545"),
+        ({"name": "mymarket"}, "hearth doctor"),
+        ({"chain_id": 5}, "hearth doctor"),
+    ],
+)
+def test_market__local_chain_that_does_not_run__is_started_by_the_next_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], hint: str
+) -> None:
+    (tmp_path / "networks").mkdir()
+    (tmp_path / "networks" / "devnet.json").touch()
+    network = build.network(FakeChain())
+    known = {"name": "devnet", "chain_id": LOCAL_CHAIN_ID, "rpc": ("http://127.0.0.1:8545",)}
+
+    def hint_of(settings: Settings, code: str = "RPC_UNAVAILABLE") -> str:
+        session = Session(settings)
+        session.__dict__["network"] = replace(network, **{**known, **changes})
+
+        def silent(market: Market) -> None:
+            raise ChainError("nobody answers", code=code, hint="hearth doctor")
+
+        monkeypatch.setattr(Market, "check", silent)
+        with pytest.raises(ChainError) as caught:
+            _ = session.market
+        return caught.value.hint
+
+    assert hint_of(Settings(home=tmp_path)) == hint
+    # Not where the chain answers otherwise, is another one, or its home is another.
+    assert hint_of(Settings(home=tmp_path), "WRONG_CHAIN") == "hearth doctor"
+    assert hint_of(Settings(home=tmp_path, rpc=("http://127.0.0.1:1",))) == "hearth doctor"
+    assert hint_of(Settings(home=tmp_path / "other")) == "hearth doctor"

@@ -10,9 +10,10 @@ import pytest
 
 from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
 from hearth.client import following
-from hearth.protocol.types import Gate, State, Unit
+from hearth.protocol.types import ZERO_ADDRESS, Gate, State, TermsFlag, Unit
 
 JOB = bytes([7]) * 32
+ATTESTERS = "0x" + "77" * 20
 
 
 class Reads:
@@ -27,6 +28,7 @@ class Reads:
             asset=None,
             settings=SimpleNamespace(timeout=60),
             tell=lambda kind, facts: self.told.append(facts["text"]),
+            network=SimpleNamespace(attesters=ATTESTERS),
             market=SimpleNamespace(port=SimpleNamespace(head=self._head), terms_of=lambda job_id: posted),
         )
         self._block = 1
@@ -48,7 +50,7 @@ class Reads:
 
 
 def view(now: int, *units: Unit, untouched: int = 0, finished: bool = False) -> Any:
-    terms = SimpleNamespace(deadline=10_000)
+    terms = SimpleNamespace(deadline=10_000, flags=TermsFlag(0), judge=ZERO_ADDRESS)
     return SimpleNamespace(
         posted=SimpleNamespace(job_id=JOB), terms=terms, policy=None, units=units, untouched=untouched, now=now,
         finished=finished,
@@ -144,11 +146,33 @@ def test_wait__given_back_by_the_only_worker__ends_and_says_why(takers: OneWorke
 def test_wait__no_worker_is_left__is_watched_for_unless_it_is_to_wait_anyway(
     anyway: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[object] = []
-    monkeypatch.setattr(following, "follow", lambda reads, job, *, timeout, look: looks.append(look) or iter(()))
+    looks: list[Any] = []
+    monkeypatch.setattr(following._Chances, "look", lambda chances, view: looks.append(view))
     monkeypatch.setattr(following, "job_facts", lambda session, view: {})
-    following.wait(SimpleNamespace(session=None, look=lambda job: None), "0x07", anyway=anyway)  # type: ignore[arg-type]
-    assert [look is None for look in looks] == [anyway]
+    reads: Any = Reads([view(1, OPEN), view(2, OPEN, finished=True)])
+    reads.look = lambda job: None
+    following.wait(reads, "0x07", anyway=anyway)
+    assert len(looks) == (0 if anyway else 1)
+
+
+@pytest.mark.parametrize("anyway", [False, True])
+def test_wait__result_that_waits_for_attesters__says_once_what_they_are_to_do(
+    anyway: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following._Chances, "look", lambda chances, view: None)
+    monkeypatch.setattr(following, "job_facts", lambda session, view: {})
+    running, submitted = Unit(state=State.RUNNING, node=1), Unit(state=State.SUBMITTED, node=1)
+    seen = [view(1, running), view(2, submitted), view(3, submitted), view(4, submitted, finished=True)]
+    for judge, flags in ((ATTESTERS, TermsFlag.PROVEN), (ATTESTERS, TermsFlag(0)), ("0x66", TermsFlag.PROVEN)):
+        for one in seen:
+            one.terms.judge, one.terms.flags, one.terms.challenge_window = judge, flags, 60
+        reads: Any = Reads(list(seen))
+        reads.look = lambda job: None
+        following.wait(reads, "0x07", anyway=anyway)
+        (*told,) = reads.told
+        asked = judge == ATTESTERS and bool(flags)
+        assert len(told) == asked
+        assert not asked or all(f"hearth job {word} 0x070707070707" in told[0] for word in ("attest", "confirm"))
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,30 @@ def test_list__blocked__is_a_state_of_its_own(place: Place) -> None:
     assert {row["job"] for row in place.jobs.list(state="blocked", everyone=True)["jobs"]} == {job, array}
 
 
+def test_list__newest_of_everybody__says_how_many_are_left_out(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = place.post(WELL), place.post(WELL, submitter="0x" + "66" * 20)
+    found = [place.market.terms_of(place.session.job_id(job)) for job in (other, mine)]
+    monkeypatch.setattr(place.market, "newest", lambda last, head: found[:last])
+    assert [row["job"] for row in place.jobs.list(last=2)["jobs"]] == [mine]
+    assert place.told == ["1 of the market's newest 2 jobs are this account's; --all shows all"]
+    assert len(place.jobs.list(last=2, everyone=True)["jobs"]) == 2 and len(place.told) == 1
+
+
+def test_show__open_job__says_who_could_take_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place.market, "nodes", lambda block: [])
+    monkeypatch.setattr(place.market, "last_seen", lambda node: LATER)
+    for word, count in ((Unit(state=State.OPEN), 1), (Header(leases=3), 3)):
+        facts = place.jobs.show(place.post(word, units=count))
+        schemas.validate(facts)
+        assert facts["workers"] == "no worker is registered on this network"
+    # Nobody takes what runs, waits, has ended, or can only expire.
+    for word in (RUNNING, WELL):
+        assert place.jobs.show(place.post(word))["workers"] is None
+    assert place.jobs.show(place.post(BLOCKED, [place.parent(RUNNING)]))["workers"] is None
+    late = place.chain.head().timestamp + 30
+    assert place.jobs.show(place.post(Unit(state=State.OPEN), deadline=late))["workers"] is None
+
+
 def test_next_step__blocked__has_words_without_its_parents(place: Place) -> None:
     view = place.view(place.post(BLOCKED, [place.parent(RUNNING)]))
     assert next_step(view, 0, {}, 6) == "waits for other jobs"

@@ -390,8 +390,12 @@ def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_
         assert third["lost"]["transactions"] == ["0x" + gone.tx_hash.hex()]
         assert third["lost"]["reached"] >= gone.block_number > third["lost"]["reached"] - third["lost"]["blocks"]
         (warning,) = [line for line in heard if line.startswith("warning")]
+        assert heard[0] == "step: starting the chain and the market"
         assert gone.tx_hash.hex() in warning and f"passed block {third['lost']['reached']} again" in warning
         assert chain.receipt(kept) is not None
+        heard.clear()
+        assert not LocalMarket(session).up(port=port)["started"]
+        assert heard == ["step: looking at the chain and the market"]
 
         while chain.head().number <= third["lost"]["reached"]:
             time.sleep(0.2)

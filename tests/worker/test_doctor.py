@@ -203,7 +203,8 @@ def test_look_at_gpus__unfit_card__warns_with_its_problem(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("changes", "level", "text"),
     [
-        ({}, Level.PASS, "any job that fits"),
+        ({}, Level.PASS, "any job that fits, but no job with attesters or another judge, since accept.attesters and"),
+        ({"accept__attesters": ["0x" + "12" * 32]}, Level.PASS, "any job that fits, and of judged ones those that"),
         (
             {"accept__refuse_images": ["evil/*"], "accept__images": ["me/*"]},
             Level.PASS,

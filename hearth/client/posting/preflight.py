@@ -259,7 +259,7 @@ class Preflight:
         lines.append(self._judged_words(terms, attesters))
         if terms.flags & TermsFlag.KEEP:
             lines.append("the chain itself keeps the digests of its results")
-        lines.append(workers_in_words(gates))
+        lines.append(workers_in_words(gates, terms))
         return lines
 
     def _judged_words(self, terms: Terms, attesters: AttesterSet | None) -> str:
