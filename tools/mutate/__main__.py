@@ -47,7 +47,7 @@ TESTS: dict[str, tuple[str, ...]] = {
 }
 """The tests that are run on a mutant of each source. None of them reads the artifacts that are in git."""
 # Tests on anvil deploy the same code as those in this process, and take minutes.
-OPTIONS = ("-k", "not reorg", "-p", "no:cacheprovider")
+OPTIONS = ("-k", "not reorg and not planted", "-p", "no:cacheprovider")
 
 
 def population() -> list[Mutant]:
