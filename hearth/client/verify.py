@@ -6,7 +6,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from hearth.base.errors import StorageError, WaitTimeout
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import NetVerification
     from hearth.market.events import CheckpointPaid, Event, Finished, Submitted
     from hearth.market.reads import Posted, UnitStatus, UnitView
-    from hearth.protocol.types import Header, JobId, NodeId, Outcome
+    from hearth.protocol.types import Header, NodeId, Outcome
 
 _T = TypeVar("_T")
 
@@ -136,9 +135,8 @@ class Verifier:
         jobs: list[tuple[Posted, _Told]] = []
         holds: defaultdict[bytes, int] = defaultdict(int)
         # The books first, whole or not at all; then as many results as there is time for.
-        for page in self._pages(list(history.posted.values()), "jobs"):
-            for one, header, stored in self._stored(page, head):
-                jobs.append((one, self._verify_job(one, header, stored, history, holds, faults)))
+        for one, header, stored in market.stored(list(history.posted.values()), head.hash, self._in_time):
+            jobs.append((one, self._verify_job(one, header, stored, history, holds, faults)))
         faults += self._compare_holds(books, holds, head)
         for one, told in jobs:
             read, left = self._verify_results(one, told.results, history.submitted, faults, unread)
@@ -254,33 +252,6 @@ class Verifier:
                 if stored != held:
                     faults.append(f"lock of {shown_key(key)} is {stored}, the units of these jobs hold {held}")
         return faults
-
-    def _stored(self, page: list[Posted], head: Block) -> Iterator[tuple[Posted, Header | None, list[UnitStatus]]]:
-        """Yield each job of a page that the chain knows, with its header if it is an array, and its touched units.
-
-        Units of all these jobs share the pages of Lens: a job of its own, or an array, costs no call of its own.
-        """
-        from hearth.protocol import words
-
-        known: list[tuple[Posted, UnitStatus, Header | None]] = []
-        for one, first in zip(page, self._market.statuses([(one.job_id, 0) for one in page], head.hash), strict=True):
-            if first.job:
-                known.append((one, first, words.unpack_header(first.job) if words.is_header(first.job) else None))
-            else:
-                self._market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
-        arrays = [(one, header.touched) for one, _, header in known if header is not None]
-        rest = self._units(((one.job_id, index) for one, touched in arrays for index in range(1, touched)), head)
-        for one, first, header in known:
-            touched = 1 if header is None else header.touched
-            yield one, header, [first, *islice(rest, touched - 1)] if touched else []
-
-    def _units(self, places: Iterator[tuple[JobId, int]], head: Block) -> Iterator[UnitStatus]:
-        """Yield the units at many places, a page at a time."""
-        from hearth.market.reads import PAGE
-
-        while page := list(islice(places, PAGE)):
-            self._in_time("its arrays")
-            yield from self._market.statuses(page, head.hash)
 
     def _verify_job(
         self,

@@ -7,8 +7,9 @@ was recomputed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from hearth.base.errors import ChainError, NotFoundError
@@ -450,6 +451,39 @@ class Market:
                     view = UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
                 found.append(UnitStatus(job, view, _resumed(view.unit.resume, kept)))
         return found
+
+    def stored(
+        self, jobs: Sequence[Posted], block: BlockRef, ahead: Callable[[str], None] = lambda what: None
+    ) -> Iterator[tuple[Posted, Header | None, list[UnitStatus]]]:
+        """Yield each job that the chain knows, its header if it is an array, and its touched units, no lapse applied.
+
+        All of them share the pages of Lens: neither a job nor an array costs a call of its own. What the chain does not
+        know is a stray log's. `ahead` is called with what is read next before each page, and may raise.
+        """
+        for start in range(0, len(jobs), PAGE):
+            ahead(f"its jobs, {len(jobs)} in all")
+            known: list[tuple[Posted, UnitStatus, Header | None]] = []
+            page = jobs[start : start + PAGE]
+            for one, first in zip(page, self.statuses([(one.job_id, 0) for one in page], block), strict=True):
+                if first.job:
+                    known.append((one, first, words.unpack_header(first.job) if words.is_header(first.job) else None))
+                else:
+                    self.strays.note(one.log, f"job 0x{one.job_id.hex()[:12]} is not on the chain")
+            rest = self._rest_of(
+                [(one.job_id, header.touched) for one, _, header in known if header is not None], block, ahead
+            )
+            for one, first, header in known:
+                touched = 1 if header is None else header.touched
+                yield one, header, [first, *islice(rest, touched - 1)] if touched else []
+
+    def _rest_of(
+        self, arrays: list[tuple[JobId, int]], block: BlockRef, ahead: Callable[[str], None]
+    ) -> Iterator[UnitStatus]:
+        """Yield the touched units of arrays but for each one's first, a page at a time."""
+        places = ((job, index) for job, touched in arrays for index in range(1, touched))
+        while page := list(islice(places, PAGE)):
+            ahead("its arrays")
+            yield from self.statuses(page, block)
 
     def unit_now(self, terms: Terms | TermsWords, index: int, block: BlockRef = "latest") -> UnitView:
         """Return a unit with its lapse applied at the block's time, as every guard reads it."""

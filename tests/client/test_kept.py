@@ -68,7 +68,7 @@ class Kept(Place):
         verifier._market, verifier._end = self.market, float("inf")
         head, faults, unread = self.chain.head(), list[str](), list[str]()
         history = verifier._read(head)
-        ((one, header, stored),) = verifier._stored(list(history.posted.values()), head)
+        ((one, header, stored),) = self.market.stored(list(history.posted.values()), head.hash)
         told = verifier._verify_job(one, header, stored, _History(), defaultdict(int), faults)
         if since is not None:
             self.stored[self.job, 0] = (words.pack_unit(since), int.from_bytes(self.true, "big"))
@@ -159,7 +159,7 @@ def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() 
     holds: defaultdict[bytes, int] = defaultdict(int)
     head, faults = place.chain.head(), list[str]()
     page = [place.market.terms_of(place.session.job_id(job)) for job in jobs]
-    for posted, header, stored in verifier._stored(page, head):
+    for posted, header, stored in place.market.stored(page, head.hash):
         verifier._verify_job(posted, header, stored, _History(), holds, faults)
         funded[formulas.lock_key(posted.terms.submitter)] += formulas.escrow_at_post(posted.terms)
     assert holds == funded and faults == []
@@ -226,11 +226,10 @@ def test_verify__arrays_that_share_pages__have_their_own_units() -> None:
             place.units[key, index] = words.pack_unit(unit)
     unknown = place.session.job_id(place.post(DONE))
     del place.stored[unknown, 0]
-    verifier, head = Verifier(place.reads), place.chain.head()
-    verifier._end = float("inf")
+    head = place.chain.head()
     before = place.chain.counts["call"]
     posted = place.market.posted(from_block=0, to_block=head.number)
-    found = list(verifier._stored(posted, head))
+    found = list(place.market.stored(posted, head.hash))
     assert [f"0x{one.job_id.hex()}" for one, _, _ in found] == jobs
     assert [None if header is None else header.touched for _, header, _ in found] == list(sizes)
     nodes = [[one.view.unit.node for one in stored] for _, _, stored in found]
@@ -239,7 +238,7 @@ def test_verify__arrays_that_share_pages__have_their_own_units() -> None:
         for at, touched in enumerate(sizes)
     ]
     assert place.chain.counts["call"] - before == 1 + 2
-    assert len(verifier._market.strays.first) == 1
+    assert len(place.market.strays.first) == 1
 
 
 def test_summary__job_that_a_parent_ended__says_that_it_never_ran() -> None:
