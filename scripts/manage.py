@@ -18,13 +18,12 @@ from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
 from hearth.daemon.signer import sender_config
+from hearth.market.changes import GOVERNED
 from hearth.market.network import load_network
 from hearth.market.reads import Market
 from hearth.protocol.types import Policy
 from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
 
-GOVERNED = {"posts": "Rules", "registrations": "NodeRegistry"}
-"""Each has a governor and a pause of its own."""
 POLICY_FIELDS = tuple(f.name for f in fields(Policy) if f.name != "version")
 
 

@@ -439,7 +439,7 @@ def config_of(
         attesters=frozenset(int(digest, 16) for digest in accept.attesters),
         max_bond=accept.max_bond,
         resume=accept.resume,
-        attesters_judge=network.contracts.get("Attesters", ""),
+        attesters_judge=network.attesters,
         confirmations=accept.confirmations,
         propose=accept.propose,
         propose_after=settings.propose_after_seconds,

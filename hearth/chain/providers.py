@@ -219,7 +219,9 @@ class Providers:
         A provider whose own newest block is more than MAX_LAG away from that of the others does not count.
         """
         if self.alone:
-            return self.first("eth_getBlockByNumber", ["latest", False], answers.block)
+            newest = self.first("eth_getBlockByNumber", ["latest", False], answers.block)
+            self._agreed = self._clock(), newest
+            return newest
         for attempt in range(self._attempts):
             heads = {
                 said.provider: said.value

@@ -76,10 +76,12 @@ class RpcChain:
         )
         self._max_span = self._span = max_span
         self._smooth = 0
+        self._fees: tuple[bytes, Fees] | None = None
 
     def ask_instead(self, other: RpcChain) -> None:
         """Ask from now on those that `other` asks, which must be of the same chain; what was learnt of the old goes."""
         self._providers = other._providers
+        self._fees = None
         self._span, self._smooth = self._max_span, 0
 
     @property
@@ -202,7 +204,13 @@ class RpcChain:
         return self._providers.agreed("eth_getTransactionCount", [address, self._at("latest")], answers.quantity)
 
     def estimate_gas(self, call: Call, sender: str) -> int:
-        """Return the gas that a call needs: of several words the middle one, of two the larger."""
+        """Return the gas that a call needs: of several words the middle one, of two the larger.
+
+        Raises RefusedError with the contract's reason where it reverts: of several providers, where it does for more
+        than half, since an estimate is only a number.
+        """
+        if not self._providers.alone:
+            self.call(call, sender=sender)
         try:
             found = self._providers.numbers("eth_estimateGas", [_tx(call, sender)])
         except RefusedError as error:
@@ -213,11 +221,13 @@ class RpcChain:
         """Suggest fees: the newest block's base fee, and the providers' priority fee, of two the smaller.
 
         One that does not serve the question counts for the usual tip: else the word of the only one that does would be
-        nobody's to outvote.
+        nobody's to outvote. Asked once a block: what they suggest is made of blocks.
         """
-        base_fee = self._providers.recent().base_fee
-        found = self._providers.numbers("eth_maxPriorityFeePerGas", [], instead=usual_tip(base_fee))
-        return Fees(base_fee, found[(len(found) - 1) // 2])
+        newest = self._providers.recent()
+        if self._fees is None or self._fees[0] != newest.hash:
+            tips = self._providers.numbers("eth_maxPriorityFeePerGas", [], instead=usual_tip(newest.base_fee))
+            self._fees = newest.hash, Fees(newest.base_fee, tips[(len(tips) - 1) // 2])
+        return self._fees[1]
 
     # ---- writes ----
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -34,6 +34,8 @@ What is further ahead nobody has signed for; it is a provider that names a false
 """
 TOO_DEAR: Final = frozenset({"FEE_CAP", "SPEND_CAP"})
 """The codes of what may not be paid now, and can be sent later."""
+KEPT_BLOCKS: Final = 512
+"""Blocks below a head that are remembered: more than any network's `finality`."""
 CANCEL_GAS: Final = 21_000
 """What a transaction uses that only uses a nonce up."""
 _ANY: Final = 1 << 62
@@ -103,7 +105,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What `reconcile` found: counts of intents by what became of them, and nonces that others used."""
+    """What `reconcile` found: counts of intents by what became of them."""
 
     mined: int = 0
     failed: int = 0
@@ -111,7 +113,48 @@ class Reconciled:
     replaced: int = 0
     reorged: int = 0
     dropped: int = 0
-    adopted: int = 0
+
+
+class _Line:
+    """The blocks of a chain that are known to be below one head, by their numbers; nothing without a head.
+
+    Each block names its parent by hash, so the blocks below a head are below its children too.
+    """
+
+    def __init__(self, head: Block | None = None, known: Mapping[int, bytes] | None = None) -> None:
+        self._head = head
+        self._known = dict(known or {})
+        self._asked = False
+        if head is not None:
+            self._known[head.number] = head.hash
+
+    def below(self, head: Block | None) -> _Line:
+        """Return what of it is below another head."""
+        last = self._head
+        if head is None or last is None or last.hash not in (head.hash, head.parent_hash):
+            return _Line(head)
+        return _Line(head, self._known)
+
+    def holds(self, port: ChainPort, number: int, digest: bytes) -> bool:
+        """Say whether a block is the chain's, asking for the one of its number where that is not known."""
+        if number not in self._known:
+            found = port.block(number)
+            if found is None:
+                return False
+            self._known[number] = found.hash
+            self._asked = True
+        return self._known[number] == digest
+
+    def kept(self, port: ChainPort) -> _Line:
+        """Return it for the next pass: nothing, where the head has left the chain while blocks were asked for."""
+        if self._head is None:
+            return _Line()
+        if self._asked:
+            now = port.block(self._head.number)
+            if now is None or now.hash != self._head.hash:
+                return _Line()
+        lowest = self._head.number - KEPT_BLOCKS
+        return _Line(self._head, {number: digest for number, digest in self._known.items() if number > lowest})
 
 
 class Sender:
@@ -136,6 +179,7 @@ class Sender:
         self._chain_id = port.chain_id() if chain_id is None else chain_id
         self._clock, self._sleep = clock, sleep
         self._lock = threading.RLock()
+        self._line = _Line()
         # When this process first saw an attempt, by its own clock: no jump of the wall clock delays a replacement.
         self._seen: dict[bytes, float] = {}
 
@@ -248,9 +292,8 @@ class Sender:
 
         Looks up what is pending or not final, rebroadcasts the same bytes of what is unknown, replaces what waited
         too long, and drops intents that a crash left unsigned. Where the account has fewer transactions on the chain
-        than the journal saw mined, final ones are looked up again too: no depth is beyond a rollback. Nonces above the
-        journal's were used or are waited on by a journal that was lost: they are adopted. `head` is the newest block
-        where the caller knows it; without it, one below a transaction's block is a provider that lags.
+        than the journal saw mined, final ones are looked up again too: no depth is beyond a rollback. `head` is the
+        newest block where the caller knows it; without it, one below a transaction's block is a provider that lags.
         """
         counts = dict.fromkeys(Reconciled.__dataclass_fields__, 0)
         with self._lock:
@@ -258,17 +301,17 @@ class Sender:
                 self.journal.failed(intent, "never signed")
                 counts["dropped"] += 1
             open_ones = {intent.id: intent for intent in self.journal.intents(TxState.MINED)}
-            open_ones |= {intent.id: intent for intent in self.journal.mined_from(self.port.nonce(self.address))}
-            blocks: dict[int, bytes] = {}
+            mined = self.port.nonce(self.address)
+            open_ones |= {intent.id: intent for intent in self.journal.mined_from(mined)}
+            line = self._line.below(head)
             for intent in sorted(open_ones.values(), key=lambda one: one.nonce or 0):
-                counts["reorged"] += self._recheck(intent, head, blocks)
+                counts["reorged"] += self._recheck(intent, head, line)
             for intent in self.journal.intents(TxState.SIGNED, TxState.BROADCAST):
-                counts[self._settle_fate(intent)] += 1
+                counts[self._settle_fate(intent, mined, line)] += 1
+            self._line = line.kept(self.port)
             waiting = self.journal.intents(TxState.SIGNED, TxState.BROADCAST)
             hashes = {attempt.hash for intent in waiting for attempt in self.journal.attempts(intent)}
             self._seen = {tx_hash: at for tx_hash, at in self._seen.items() if tx_hash in hashes}
-            unknown = self.port.nonce(self.address, pending=True) - self.journal.next_nonce()
-            counts["adopted"] = max(0, unknown)
         return Reconciled(**counts)
 
     def look_again(self, intent: Intent) -> Intent | None:
@@ -333,14 +376,16 @@ class Sender:
 
     def _free_nonce(self) -> int:
         """Return the nonce to sign for next. Raises ChainError RPC_LIES where the provider names one beyond reason."""
-        mined, pending = self.port.nonce(self.address), self.port.nonce(self.address, pending=True)
-        known = self.journal.next_nonce()
-        if pending > max(mined, known) + MAX_GAP:
-            raise ChainError(
-                f"the RPC says that {self.address} has {pending - mined} transactions waiting, which no pool keeps",
-                code="RPC_LIES",
-                hint="hearth doctor; use another --rpc",
-            )
+        pending, known = self.port.nonce(self.address, pending=True), self.journal.next_nonce()
+        if pending > known + MAX_GAP:
+            # A journal that is new, or was lost, knows less than the chain.
+            mined = self.port.nonce(self.address)
+            if pending > mined + MAX_GAP:
+                raise ChainError(
+                    f"the RPC says that {self.address} has {pending - mined} transactions waiting, which no pool keeps",
+                    code="RPC_LIES",
+                    hint="hearth doctor; use another --rpc",
+                )
         return max(pending, known)
 
     def _prepare(self, call: Call, ceiling: int | None, spare_gas: int) -> tuple[int, Fees, Bid]:
@@ -348,7 +393,7 @@ class Sender:
         balance = self.port.balance(self.address)
         if balance < call.value:
             raise self._short(call, balance, call.value, 0)
-        self.port.call(call, "latest", sender=self.address)
+        # The estimate runs the call too: what would be refused is refused by it.
         gas = self.port.estimate_gas(call, self.address) * self.config.gas_margin_bps // 10_000 + spare_gas
         fees = self.port.fees()
         most = self._per_gas(ceiling)
@@ -511,7 +556,7 @@ class Sender:
             return None
         return self._why(intent.call, receipt) or "it reverted after its simulation passed"
 
-    def _receipt_of(self, intent: Intent) -> Receipt | None:
+    def _receipt_of(self, intent: Intent, line: _Line | None = None) -> Receipt | None:
         """Return the receipt of what was mined for an intent whose nonce is used, None for none.
 
         A geth that crashed serves receipts of blocks that its chain lost, for ever: what is no block of the chain is
@@ -519,18 +564,20 @@ class Sender:
         """
         for attempt in reversed(self.journal.attempts(intent)):
             receipt = self.port.receipt(attempt.hash, gas=attempt.gas, max_fee=attempt.max_fee)
-            if receipt is not None:
-                block = self.port.block(receipt.block_number)
-                if block is not None and block.hash == receipt.block_hash:
-                    return receipt
+            if receipt is not None and (line or _Line()).holds(self.port, receipt.block_number, receipt.block_hash):
+                return receipt
         return None
 
-    def _search(self, intent: Intent) -> Intent | None:
-        """Return the intent as its receipt moves it; None where its nonce is not used, or after `LOOKS` looks."""
+    def _search(self, intent: Intent, mined: int | None = None, line: _Line | None = None) -> Intent | None:
+        """Return the intent as its receipt moves it; None where its nonce is not used, or after `LOOKS` looks.
+
+        The first look goes by the account's next nonce `mined`, and by a `line` of blocks, where they are known.
+        """
         for look in range(LOOKS):
-            if not self._nonce_is_used(intent):
+            first = mined is not None and look == 0
+            if intent.nonce is None or not (intent.nonce < mined if first else self._nonce_is_used(intent)):  # type: ignore[operator]
                 return None
-            receipt = self._receipt_of(intent)
+            receipt = self._receipt_of(intent, line if first else None)
             if receipt is not None:
                 return self.journal.mined(intent, receipt, self._failure(intent, receipt))
             if look + 1 < LOOKS:
@@ -675,16 +722,16 @@ class Sender:
 
     # ---- reconciliation ----
 
-    def _recheck(self, intent: Intent, head: Block | None = None, blocks: dict[int, bytes] | None = None) -> int:
+    def _recheck(self, intent: Intent, head: Block | None = None, line: _Line | None = None) -> int:
         """Move a mined intent to final, or back to pending where a reorg took it out; return 1 for the latter.
 
-        A block that is still the chain's holds what it held, so that its hash says all; `blocks` are those by number
-        that this pass has asked for.
+        A block that is still the chain's holds what it held, so that its hash says all; `line` are those that this
+        pass knows.
         """
         newest = head or self.port.head()
         if intent.block_number is not None and intent.block_number > newest.number:
             newest = self.port.head()  # it may have been mined since the caller looked
-        if self._stands(intent, newest, {} if blocks is None else blocks):
+        if self._stands(intent, newest, line or _Line()):
             self._finalise(intent, newest)
             return 0
         receipt = self._receipt_of(intent) if self._nonce_is_used(intent) else None
@@ -698,17 +745,12 @@ class Sender:
         self._finalise(intent, newest)
         return 0
 
-    def _stands(self, intent: Intent, newest: Block, blocks: dict[int, bytes]) -> bool:
+    def _stands(self, intent: Intent, newest: Block, line: _Line) -> bool:
         """Say whether the block in which an intent was found mined is a block of the chain."""
         number = intent.block_number
         if number is None or intent.block_hash is None or number > newest.number:
             return False
-        if number not in blocks:
-            found = self.port.block(number)
-            if found is None:
-                return False
-            blocks[number] = found.hash
-        return blocks[number] == intent.block_hash
+        return line.holds(self.port, number, intent.block_hash)
 
     def _finalise(self, intent: Intent, newest: Block) -> None:
         """Move a mined intent to final once `finality` blocks are on top of its own."""
@@ -726,14 +768,15 @@ class Sender:
         block = self.port.block(intent.block_number)
         return block is not None and block.hash == intent.block_hash
 
-    def _settle_fate(self, intent: Intent) -> str:
-        """Find out what became of signed bytes; rebroadcast them where nothing did."""
-        found = self._search(intent)
+    def _settle_fate(self, intent: Intent, mined: int, line: _Line) -> str:
+        """Find out what became of signed bytes; rebroadcast them where nothing did. `mined` is the next nonce."""
+        found = self._search(intent, mined, line)
         if found is not None:
             return "mined" if found.state is TxState.MINED else "failed"
         attempts = self.journal.attempts(intent)
+        is_used = intent.nonce is not None and intent.nonce < mined and self._nonce_is_used(intent)
         # Of what waits, pools need not say the same.
-        if self._nonce_is_used(intent) and not any(self.port.transaction(attempt.hash) for attempt in attempts):
+        if is_used and not any(self.port.transaction(attempt.hash) for attempt in attempts):
             self.journal.replaced(intent, "another transaction used its nonce")
             return "replaced"
         pending = Pending(intent)

@@ -17,12 +17,18 @@ from hearth.local.market import LocalMarket
 @click.option("--keep", is_flag=True, help="Keep the chain and the files of the demo.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port of the local chain; 0 picks a free one.")
 def demo(run: Run, keep: bool, port: int) -> int:
-    """Show the market at work on a local chain of its own: workers, a keeper, jobs, results, books."""
+    """Show the market at work on a local chain of its own: workers, a keeper, jobs, results, books.
+
+    With --rpc the chain is one that runs already, such as a geth in developer mode: of the chain id of local ones, its
+    public accounts rich.
+    """
     import json
 
     from hearth.local.demo import run_demo
 
-    report = run_demo(run.client.session.tell, keep=keep, port=port)
+    if port and run.given["rpc"]:
+        raise click.UsageError("--port is of the demo's own chain, and --rpc names another")
+    report = run_demo(run.client.session.tell, keep=keep, port=port, rpc=run.given["rpc"] or ())
     # One JSON line whatever the options: it is what the demo is read by.
     print(json.dumps(report), flush=True)
     return 0 if report["solvent"] and "unread" not in report and "strays" not in report else 1

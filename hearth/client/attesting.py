@@ -156,7 +156,7 @@ class Attesting:
 
     @property
     def _contract(self) -> str:
-        return self.session.network.contracts["Attesters"]
+        return self.session.network.attesters
 
     def _look(self, job: str) -> JobView:
         """Return a job that attesters judge. Raises RefusedError NOT_ATTESTED."""

@@ -116,7 +116,7 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
         "parents": [parent.facts() for parent in parents],
         "waits": waits,
         "kept": bool(terms.flags & TermsFlag.KEEP),
-        "verify": verification(terms, session.network.contracts.get("Attesters", "")),
+        "verify": verification(terms, session.network.attesters),
         "judge": None if terms.judge == ZERO_ADDRESS else terms.judge,
         "judge_data": None if terms.judge == ZERO_ADDRESS else f"{terms.judge_data:#066x}",
         "bond": str(formulas.bond(terms, view.policy)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from hearth.base.errors import ChainError, ConfigError, NotFoundError, RefusedError, UsageError
 from hearth.chain.port import reason_of
@@ -11,7 +11,7 @@ from hearth.client.changes import Seen, change_row, change_rows, find_changes, r
 from hearth.client.money import recipient
 from hearth.client.prepared import Prepared
 from hearth.client.views import moment, strays_in
-from hearth.market.changes import DROPPED, LIFE, Change, ChangeOp
+from hearth.market.changes import DROPPED, GOVERNED, LIFE, Change, ChangeOp
 from hearth.protocol.reasons import REASONS
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import format_duration
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 GOV_GAS: Final = 200_000
 """More than any call to the Steward takes."""
-GOVERNED: Final = {"posts": "Rules", "registrations": "NodeRegistry"}
-"""The contracts that a governor has, by what he governs there."""
 PREVIOUS_POLICY: Final = "previous-policy"
 MAX_SALTS: Final = 1_000
 """How often one change is ever queued, before a provider that says so is not believed any more."""
@@ -259,14 +257,18 @@ class Gov:
         from hearth.protocol import words
 
         calls = self.session.market.calls
-        if change.op is ChangeOp.SET_POLICY:
-            return calls.set_policy(words.unpack_policy(change.word))
-        if change.op is ChangeOp.SET_MINIMUM_STAKE:
-            return calls.set_minimum_stake(change.word)
-        if change.op in (ChangeOp.OFFER_POSTS, ChangeOp.OFFER_REGISTRATIONS):
-            contract = GOVERNED["posts" if change.op is ChangeOp.OFFER_POSTS else "registrations"]
-            return calls.offer_governor(contract, change.address)
-        return None
+        match change.op:
+            case ChangeOp.SET_POLICY:
+                return calls.set_policy(words.unpack_policy(change.word))
+            case ChangeOp.SET_MINIMUM_STAKE:
+                return calls.set_minimum_stake(change.word)
+            case ChangeOp.OFFER_POSTS:
+                return calls.offer_governor(GOVERNED["posts"], change.address)
+            case ChangeOp.OFFER_REGISTRATIONS:
+                return calls.offer_governor(GOVERNED["registrations"], change.address)
+            case ChangeOp.OFFER_COUNCIL | ChangeOp.SEAT_GUARDIAN:
+                return None
+        assert_never(change.op)
 
     def _warn_of_others(self, change: Change, head: Block) -> None:
         """Say that a policy is set whole: what another change that waits sets, this one would set back."""

@@ -1134,9 +1134,12 @@ class DemoReport(NetVerification):
     """What the demo's chain came to, and what the demo took: `seconds` is time of the chain, these are of the clock.
 
     `wall_seconds` runs from the start of the demo to its end, when everything is stopped; `setup_seconds`, the part of
-    it before the first job is posted.
+    it before the first job is posted. `finished` counts the results that settled themselves as they were submitted,
+    `given_up` the leases that workers gave up.
     """
 
+    finished: int
+    given_up: int
     setup_seconds: float
     wall_seconds: float
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from hearth.client.reading import market_events
-from hearth.market.changes import DROPPED, EXECUTED, ChangeOp
+from hearth.market.changes import DROPPED, EXECUTED, GOVERNED, ChangeOp
 from hearth.protocol.types import ZERO_ADDRESS
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.market.events import Event
     from hearth.market.reads import Market
-
-_OFFERS: Final = {ChangeOp.OFFER_POSTS: "Rules", ChangeOp.OFFER_REGISTRATIONS: "NodeRegistry"}
 
 
 @dataclass
@@ -40,8 +38,8 @@ class _Told:
             self.changes[event.change] = DROPPED
         elif isinstance(event, events.ChangeExecuted):
             self.changes[event.change] = EXECUTED
-            if event.op in _OFFERS:
-                self.offered.add(_OFFERS[ChangeOp(event.op)])
+            if what := ChangeOp(event.op).offers:
+                self.offered.add(GOVERNED[what])
         elif isinstance(event, events.CouncilOffered):
             self.offered_council = event.council
         elif isinstance(event, events.CouncilChanged):
@@ -73,7 +71,7 @@ def governance_faults(market: Market, head: Block, in_time: Callable[[str], None
         held = market.change(change, head.hash)
         if held != state:
             yield f"change 0x{change.hex()[:12]}: events say {state}, storage {held}"
-    for contract in ("Rules", "NodeRegistry"):
+    for contract in GOVERNED.values():
         governor, said = market.governor(contract, head.hash), told.governors.get(contract, ZERO_ADDRESS)
         if governor != said:
             yield f"the governor of {contract} is {governor}, and its events say {said}"

@@ -3,8 +3,11 @@
 Three workers and a keeper run as processes of their own, jobs are posted by the command line, one worker is killed in
 the middle of a unit that checkpoints, which is reclaimed, and which another goes on with from there; one job is paid
 for once two of its three attesters have looked at the result and signed it. Two jobs wait for that: one starts then,
-and one fails then, whose own child is refunded. At the end the whole chain is verified. Everything is stopped again,
-also after a failure.
+and one fails then, whose own child is refunded. An array pays so well that the worker of it leaves its probation on the
+way: from then on its results settle themselves. One worker's machine fails a job three times, and gives it up. At the
+end the whole chain is verified. Everything is stopped again, also after a failure.
+
+The chain is an anvil of the demo's own, or one that runs already (`--rpc`), such as a geth in developer mode.
 """
 
 from __future__ import annotations
@@ -17,19 +20,23 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.base.urls import redact_url
+from hearth.chain.rpc import RpcChain
 from hearth.client.attesters import load_set
 from hearth.local.examples import examples_folder
 from hearth.local.market import LocalMarket
+from hearth.protocol.types import JobId, State
 from hearth.protocol.units import show_amount
 
 if TYPE_CHECKING:
@@ -45,7 +52,8 @@ WORKERS: Final = tuple(PRICES)
 CHEAPEST: Final = "worker"
 """It gets what is posted first."""
 HEARTH: Final = (sys.executable, "-m", "hearth.cli")
-SLOTS: Final = 2
+SLOTS: Final = {"worker": 1, "worker2": 3, "worker3": 2}
+"""The first is full with the job that it is killed with: nothing else is lost then."""
 STAKE: Final = "20"
 NUMPY_IMAGE: Final = "HEARTH_TEST_IMAGE_PYTHON_NUMPY"
 """Names an image with python3 and numpy by digest, where a container engine is (make services-up)."""
@@ -54,6 +62,18 @@ RESUME: Final = "resume"
 STEPS: Final = 60
 KILL_STEP: Final = 36
 """The first step of RESUME's, of STEPS, that may be the newest on chain when its worker is killed: 60 %."""
+SPOILT: Final = "digits"
+"""The job that a worker gives up, since its machine kills the program at every try; another machine runs it.
+
+Its lease goes back for nothing for 15 s. Three tries and the pauses after them, 2, 4 and 8 s, are longer.
+"""
+SANDBOX: Final = b"worker.runtimes.wasm_child"
+"""The program, by its name in Python, in which a worker runs a WebAssembly module."""
+NEWCOMERS: Final = "newcomers"
+"""The array that pays so well that the worker of it leaves its probation on the way.
+
+Its rate leaves out the third worker, and the first has no slot left: the second runs all of it.
+"""
 ATTESTED: Final = "attested"
 """The job whose result attesters look at."""
 ATTESTERS: Final = ("attester", "attester2")
@@ -67,6 +87,8 @@ ORPHAN: Final = "parent"
 """The job that waits for the failing one to end well, and is refunded."""
 EXITS: Final = {FAILING: 100, ORPHAN: 102}
 """What `--wait` ends with, where that is not 0."""
+HEAD_START: Final = 0.5
+"""Seconds by which the first job is posted before the others: the cheapest worker is to take it."""
 START_SECONDS: Final = 60.0
 RUN_SECONDS: Final = 300.0
 ACCOUNTS: Final = ("dev", "provider", "keeper", *WORKERS)
@@ -88,31 +110,48 @@ class DemoStage:
     names: dict[str, str] = field(default_factory=dict)
     killed: str = ""
     reclaimed: bool = False
-    attesting: Future[None] | None = None
-    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    seasoned: set[int] = field(default_factory=set)
+    finished: int = 0
+    given_up: int = 0
+    beside: list[Future[None]] = field(default_factory=list)
+    attested: bool = False
+    over: threading.Event = field(default_factory=threading.Event)
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
 
     def say(self, text: str) -> None:
         """Write a line of the timeline."""
         self.tell("note", {"text": f"{time.monotonic() - self.began:6.1f}s  {text}"})
 
 
-def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> DemoReport:
+def run_demo(tell: Tell, *, keep: bool = False, port: int = 0, rpc: Sequence[str] = ()) -> DemoReport:
     """Run the demo; return what `hearth net verify` says of its chain, and how long the demo and its set-up took.
 
-    Raises HearthError where a part fails.
+    Its chain is an anvil of its own on `port`, 0 for a free one, or that of the providers `rpc`, which runs already and
+    stays. Raises ChainError WRONG_CHAIN where that is no local one, HearthError where a part fails.
     """
     from hearth.local.devnet import find_anvil, free_port
 
-    find_anvil()
+    if not rpc:
+        find_anvil()
     began = time.monotonic()
-    verified, setup = _run(tell, keep, port or free_port(), began)
+    stage, verified, setup = _run(tell, keep, rpc or port or free_port(), began)
     wall = round(time.monotonic() - began, 1)
     tell("note", {"text": f"{wall:6.1f}s  everything is stopped; set-up took {setup:.1f}s of it"})
-    return {**verified, "setup_seconds": setup, "wall_seconds": wall}
+    return {
+        **verified,
+        "finished": stage.finished,
+        "given_up": stage.given_up,
+        "setup_seconds": setup,
+        "wall_seconds": wall,
+    }
 
 
-def _run(tell: Tell, keep: bool, port: int, began: float) -> tuple[NetVerification, float]:
-    """Run the demo from set-up to verification and stop everything; return the verification and set-up's seconds."""
+def _run(tell: Tell, keep: bool, chain: int | Sequence[str], began: float) -> tuple[DemoStage, NetVerification, float]:
+    """Run the demo from set-up to verification and stop everything; return its stage, the verification and set-up's
+    seconds.
+
+    `chain` is the port of the demo's own chain, or the providers of another.
+    """
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="hearth-demo-"))
         if not keep:
@@ -123,7 +162,7 @@ def _run(tell: Tell, keep: bool, port: int, began: float) -> tuple[NetVerificati
         stack.callback(_stop_chain, stage)
         stack.callback(stage.pool.shutdown)
         stack.callback(_stop_processes, stage)
-        _set_up(stage, port)
+        _set_up(stage, chain)
         setup = round(time.monotonic() - began, 1)
         before = _balances(stage)
         _post(stage)
@@ -133,8 +172,9 @@ def _run(tell: Tell, keep: bool, port: int, began: float) -> tuple[NetVerificati
         stage.say("verifying: replaying every event, reading every result again")
         verified = stage.client.net.verify()
         if keep:
-            stage.say(f"kept in {folder}: HEARTH_HOME={folder} hearth devnet up")
-        return verified, setup
+            then = "devnet up" if isinstance(chain, int) else "net status --network devnet"
+            stage.say(f"kept in {folder}: HEARTH_HOME={folder} hearth {then}")
+        return stage, verified, setup
 
 
 # ---- set-up ----
@@ -147,16 +187,22 @@ def _client(folder: Path) -> Client:
     return Client(Settings(home=folder, timeout=int(RUN_SECONDS)))
 
 
-def _set_up(stage: DemoStage, port: int) -> None:
-    stage.say(f"starting a local chain on port {port} and deploying the market (devnet profile, real time)")
-    LocalMarket(stage.client.session).up(port=port)
+def _set_up(stage: DemoStage, chain: int | Sequence[str]) -> None:
+    local = LocalMarket(stage.client.session)
+    if isinstance(chain, int):
+        stage.say(f"starting a local chain on port {chain} and deploying the market (devnet profile, real time)")
+        local.up(port=chain)
+    else:
+        client = RpcChain(chain).rpc("web3_clientVersion")
+        stage.say(f"deploying the market on a chain of {client}, at {redact_url(chain[0])} (devnet profile, real time)")
+        local.join(chain)
     docker = bool(os.environ.get(NUMPY_IMAGE)) and _engine_answers()
     payout = stage.client.session.key("owner").address
     for name in WORKERS:
         config = str(stage.folder / f"{name}.toml")
         # What is killed has no container, which would run on.
         runtimes = "wasm,docker" if docker and name != CHEAPEST else "wasm"
-        size = ("--slots", str(SLOTS), "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", "--gpus", "none")
+        size = ("--slots", str(SLOTS[name]), "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", "--gpus", "none")
         place = ("--country", "de", "--payout", payout, "--runtimes", runtimes)
         _hearth(stage, "worker", "init", "--config", config, "--account", name, "--price", PRICES[name], *place, *size)
         _trust_attesters(Path(config))
@@ -284,11 +330,13 @@ def _engine_answers() -> bool:
 
 def _post(stage: DemoStage) -> None:
     """Post the jobs that wait for no other from the command line, each in a process that waits for its end."""
-    arguments: dict[str, tuple[str, ...]] = {RESUME: (), "digits": (), "wordcount-array": (), ATTESTED: ()}
+    _submit(stage, RESUME, f"{RESUME}/job.yaml")
+    time.sleep(HEAD_START)
+    _submit(stage, SPOILT, f"{SPOILT}/job.yaml")
+    _submit(stage, NEWCOMERS, f"wordcount-array/{NEWCOMERS}.yaml")
+    _submit(stage, ATTESTED, f"{ATTESTED}/job.yaml")
     if os.environ.get(NUMPY_IMAGE) and _engine_answers():
-        arguments["numpy-train"] = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
-    for name, extra in arguments.items():
-        _submit(stage, name, f"{name}/job.yaml", *extra)
+        _submit(stage, "numpy-train", "numpy-train/job.yaml", "--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
 
 
 def _submit(stage: DemoStage, name: str, file: str, *options: str) -> None:
@@ -309,9 +357,11 @@ def _submit(stage: DemoStage, name: str, file: str, *options: str) -> None:
         )
 
 
-def _post_children(stage: DemoStage, name: str, job: str) -> None:
-    """Post the jobs that wait for one that has just been posted."""
-    if name == ATTESTED:
+def _follow_post(stage: DemoStage, name: str, job: str) -> None:
+    """Post the jobs that wait for one that has just been posted, and do what is to be done beside another one."""
+    if name == SPOILT:
+        stage.beside.append(stage.pool.submit(_spoil, stage, job))
+    elif name == ATTESTED:
         _submit(stage, AFTER, f"{AFTER}/job.yaml", "--var", f"PARENT={job}")
         _submit(stage, FAILING, f"{FAILING}/job.yaml", "--after", f"{job}:always")
     elif name == FAILING:
@@ -324,24 +374,29 @@ def _watch(stage: DemoStage) -> None:
     end = time.monotonic() + RUN_SECONDS
     while any(process.poll() is None for process in stage.submits.values()):
         _read_events(stage)
-        if stage.attesting is not None and stage.attesting.done():
-            stage.attesting.result()
+        for one in stage.beside:
+            if one.done():
+                one.result()
         if time.monotonic() > end:
             raise HearthError(
                 "the jobs of the demo do not end", code="DEMO_TIMEOUT", hint="hearth demo --keep", retryable=True
             )
         time.sleep(0.3)
     _read_events(stage)
-    if not stage.reclaimed:
-        raise HearthError(
-            f"the worker of {RESUME} was not killed in time", code="DEMO_NO_VICTIM", hint="hearth demo", retryable=True
-        )
+    missed = {
+        f"the worker of {RESUME} was not killed in time": not stage.reclaimed,
+        f"{SPOILT} was not given up": not stage.given_up,
+        f"no result of {NEWCOMERS} settled itself": not stage.finished,
+    }
+    for what, is_so in missed.items():
+        if is_so:
+            raise HearthError(what, code="DEMO_NO_VICTIM", hint="hearth demo", retryable=True)
 
 
 def _read_events(stage: DemoStage) -> None:
     """Print the registry's events since the last look, and do what some of them are waited for."""
     from hearth.client.views import event_facts
-    from hearth.market.events import Checkpointed, JobPosted, Reclaimed, Submitted
+    from hearth.market.events import JobPosted
 
     client = stage.client
     market = client.session.market
@@ -356,21 +411,40 @@ def _read_events(stage: DemoStage) -> None:
         if isinstance(event, JobPosted):
             job = "0x" + event.job_id.hex()
             stage.names[job] = _job_name(stage, event)
-            _post_children(stage, stage.names[job], job)
+            _follow_post(stage, stage.names[job], job)
         facts = event_facts(event, client.session.asset)
         name = stage.names.get(str(facts.get("job")), "?")
         unit = f" unit {facts['unit']}" if "unit" in facts else ""
         stage.say(f"{name}{unit}: {facts['text']}")
-        if isinstance(event, Submitted) and name == ATTESTED and stage.attesting is None:
-            stage.attesting = stage.pool.submit(_attest, stage, str(facts["job"]), event.result.hex())
-        if isinstance(event, Checkpointed) and name == RESUME and not stage.killed:
-            _kill(stage, event)
-        if isinstance(event, Reclaimed) and name == RESUME:
-            stage.reclaimed = True
+        _follow(stage, event, name, str(facts.get("job")))
     for tx_hash, event in used.items():
         receipt = market.port.receipt(tx_hash)
         if receipt is not None:
             stage.gas[type(event).__name__].append(receipt.gas_used)
+
+
+def _follow(stage: DemoStage, event: Event, name: str, job: str) -> None:
+    """Say what an event of a job means where it is the first of its kind, and do what it is waited for."""
+    from hearth.market.events import Checkpointed, Finished, GaveUp, Reclaimed, Settled, Submitted
+
+    if isinstance(event, Submitted) and name == ATTESTED and not stage.attested:
+        stage.attested = True
+        stage.beside.append(stage.pool.submit(_attest, stage, job, event.result.hex()))
+    elif isinstance(event, Checkpointed) and name == RESUME and not stage.killed:
+        _kill(stage, event)
+    elif isinstance(event, Reclaimed):
+        stage.reclaimed |= name == RESUME
+    elif isinstance(event, GaveUp):
+        stage.given_up += 1
+        stage.say("  that was a give_up: the time to give it back for nothing was over, and it cost a part of the bond")
+    elif isinstance(event, Settled) and event.node not in stage.seasoned:
+        if stage.client.session.market.node(event.node).state.seasoned:
+            stage.seasoned.add(event.node)
+            stage.say(f"node {event.node} is off probation: the market has earned enough fees on its work")
+    elif isinstance(event, Finished):
+        stage.finished += 1
+        if stage.finished == 1:
+            stage.say("  that was a finish: the result settled itself as it was submitted, in one call and at once")
 
 
 def _kill(stage: DemoStage, checkpoint: Checkpointed) -> None:
@@ -386,6 +460,41 @@ def _kill(stage: DemoStage, checkpoint: Checkpointed) -> None:
     # Its containers, if it has any, would outlive it: it is stopped then, which looks the same to everybody else.
     _signal(stage.processes[stage.killed], signal.SIGKILL if stage.killed == CHEAPEST else signal.SIGSTOP)
     stage.say(f"{stage.killed} was killed at step {max(steps)} of {STEPS} of {RESUME}: it beats no more")
+
+
+def _spoil(stage: DemoStage, job: str) -> None:
+    """Kill the program of a job's first attempt at every try, until its worker has given the job up.
+
+    A kernel that is short of memory does the same. It says nothing against the job, so the worker tries again.
+    """
+    label = f"{job[2:14]}-0-1".encode()
+    killed: set[int] = set()
+    with closing(_client(stage.folder)) as client:
+        while not stage.over.is_set():
+            unit = client.session.market.unit(JobId(bytes.fromhex(job[2:]))).unit
+            if unit.attempts and unit.state is not State.RUNNING:
+                return
+            # Before its lease begins a worker looks at the program in the same sandbox.
+            for pid in _sandboxes(label) if unit.attempts else ():
+                if pid not in killed:
+                    killed.add(pid)
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                    where = f"the machine of node {unit.node}"
+                    stage.say(f"{where} killed {SPOILT}, as one short of memory does: try {len(killed)}")
+            time.sleep(0.05)
+
+
+def _sandboxes(label: bytes) -> Iterator[int]:
+    """Yield the processes in which a module runs whose label ends so."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                arguments = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if SANDBOX in arguments and any(one.endswith(label) for one in arguments):
+                yield int(entry.name)
 
 
 def _attest(stage: DemoStage, job: str, result: str) -> None:
@@ -416,8 +525,8 @@ def _job_name(stage: DemoStage, event: Any) -> str:
 
 def _collect(stage: DemoStage) -> None:
     """Show what each job's command printed, check the exit codes, and add the array up."""
-    if stage.attesting is not None:
-        stage.attesting.result()
+    for one in stage.beside:
+        one.result()
     for name, process in stage.submits.items():
         expected = EXITS.get(name, 0)
         report = json.loads((stage.folder / f"{name}.json").read_text(encoding="utf-8") or "{}")
@@ -433,7 +542,7 @@ def _collect(stage: DemoStage) -> None:
         stage.say(
             f"{name}: {results['verdict']}, exit code {process.returncode}, {results['verified']} results verified"
         )
-        if name in ("digits", ATTESTED):
+        if name in (SPOILT, ATTESTED):
             stage.say(f"  accuracy.json: {(folder / 'accuracy.json').read_text(encoding='utf-8').strip()}")
         elif name == RESUME:
             steps = json.loads((folder / "result.json").read_text(encoding="utf-8"))
@@ -447,9 +556,9 @@ def _collect(stage: DemoStage) -> None:
             stage.say(f"  its last words: {str(results['failure']['stderr_tail']).strip()[-120:]}")
         elif name == ORPHAN:
             stage.say(f"  {report['error']['message']}")
-        elif name == "wordcount-array":
+        elif name == NEWCOMERS:
             counted = stage.client.jobs.get(
-                report["job"], folder=stage.folder / "counted", reduce=EXAMPLES / name / "reduce.py"
+                report["job"], folder=stage.folder / "counted", reduce=EXAMPLES / "wordcount-array" / "reduce.py"
             )
             for line in str(counted["reduced"]).splitlines()[-4:]:
                 stage.say(f"  {line.strip()}")
@@ -473,6 +582,7 @@ def _show_money(stage: DemoStage, before: dict[str, tuple[int, int]], after: dic
         change = show_amount(now_coin + now_credit - coin - credit, asset)
         shown = [show_amount(value, asset, symbol=False) for value in (coin + credit, now_coin + now_credit)]
         stage.say(f"  {name:10} {shown[0]:>14} {shown[1]:>14}  {change}")
+    stage.say(f"{stage.finished} results settled themselves as they were submitted; {stage.given_up} unit was given up")
     stage.say("gas per transaction, mean (the same keeper transaction may hold several units)")
     for name, used in sorted(stage.gas.items()):
         stage.say(f"  {name:10} {sum(used) // len(used):>8,} x {len(used)}")
@@ -502,6 +612,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _stop_processes(stage: DemoStage) -> None:
+    stage.over.set()
     everything = [*stage.submits.values(), *stage.processes.values()]
     for process in everything:
         if process.poll() is None:

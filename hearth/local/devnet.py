@@ -2,7 +2,8 @@
 
 Runs anvil in real time with one block per second, keeps its state in a home folder, deploys the devnet profile with
 the same plan and checks as any deployment, and writes the network file there. `up` may be called again at any time:
-it finds what runs, starts what stopped, and deploys only where no market is. A chain that was killed goes on from what
+it finds what runs, starts what stopped, and deploys only where no market is. `join` deploys on a chain that somebody
+else runs. A chain that was killed goes on from what
 it saved last, and `up` says what it lost. The accounts are the ones that every anvil prints; their keys are public and
 worth nothing.
 """
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ChainError, ConfigError, HearthError
 from hearth.base.files import replace_text
+from hearth.base.urls import redact_url
 from hearth.chain.port import Call
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import Sender, SenderConfig
@@ -73,6 +75,8 @@ DEPLOYER: Final = 0
 """Index of the account that deploys and governs."""
 FAUCET: Final = 8
 """Index of the account that gives coin and test tokens away."""
+JOINED_COINS: Final = 100 * 10**18
+"""What each account must have on a chain that somebody else runs, wei."""
 GAS_MONEY: Final = 10**18
 """What the faucet keeps for its own gas, wei."""
 TREASURY: Final = 9
@@ -219,16 +223,34 @@ def _up(home: Path, port: int, block_time: int, erc20: bool, host: str, name: st
         _wait_ready(home, chain, process, timeout)
     lost = _lost(logged, chain)
     path = home / "networks" / f"{name}.json"
-    network = _existing(path, chain, erc20)
-    deployed = network is None
-    if network is None:
-        network = _deploy(home, chain, url, name, erc20)
-        save_network(network, path)
-    elif network.rpc != (url,):
-        # The chain runs on another port than last time: whoever reads the file must find it there.
-        network = replace(network, rpc=(url,))
-        save_network(network, path)
+    network, deployed = _market_on(chain, (url,), home, path, erc20)
     return Devnet(network, url, process.pid, path, started, deployed, lost)
+
+
+def join(home: Path, rpc: Sequence[str], *, name: str = "devnet") -> Network:
+    """Deploy the market on a local chain that somebody else runs, where this home folder has none there.
+
+    Everybody knows the keys that sign, so only a chain of the id of local ones will do, and its first accounts must be
+    rich. Raises ChainError WRONG_CHAIN for any other, or what the providers `rpc` raise.
+    """
+    with _one_at_a_time(home):
+        chain = RpcChain(rpc, timeout=10.0, attempts=2)
+        served = chain.chain_id()
+        if served != LOCAL_CHAIN_ID:
+            raise ChainError(
+                f"{redact_url(rpc[0])} serves chain {served}: the keys are public, so a local chain alone will do",
+                code="WRONG_CHAIN",
+                hint=f"start a chain of your own with the id {LOCAL_CHAIN_ID}",
+            )
+        poor = [one.address for one in map(account, range(len(KEYS))) if chain.balance(one.address) < JOINED_COINS]
+        if poor:
+            raise ChainError(
+                f"{len(poor)} of the {len(KEYS)} public accounts have less than {JOINED_COINS // 10**18} coins there, "
+                f"{poor[0]} first",
+                code="WRONG_CHAIN",
+                hint="make them rich in the chain's first block, as anvil does",
+            )
+        return _market_on(chain, tuple(rpc), home, home / "networks" / f"{name}.json", erc20=False)[0]
 
 
 def down(home: Path, *, timeout: float = 30.0) -> bool:
@@ -534,7 +556,21 @@ def _existing(path: Path, chain: RpcChain, erc20: bool) -> Network | None:
     return network
 
 
-def _deploy(home: Path, chain: RpcChain, url: str, name: str, erc20: bool) -> Network:
+def _market_on(chain: RpcChain, rpc: tuple[str, ...], home: Path, path: Path, erc20: bool) -> tuple[Network, bool]:
+    """Return the market of a network file on a chain, deployed where it is not there, and whether it was deployed."""
+    network = _existing(path, chain, erc20)
+    if network is None:
+        network = _deploy(home, chain, rpc, path.stem, erc20)
+        save_network(network, path)
+        return network, True
+    if network.rpc != rpc:
+        # The chain runs on another port than last time: whoever reads the file must find it there.
+        network = replace(network, rpc=rpc)
+        save_network(network, path)
+    return network, False
+
+
+def _deploy(home: Path, chain: RpcChain, rpc: tuple[str, ...], name: str, erc20: bool) -> Network:
     deployer = account(DEPLOYER)
     genesis = chain.genesis_hash()
     journal = TxJournal(
@@ -555,7 +591,7 @@ def _deploy(home: Path, chain: RpcChain, url: str, name: str, erc20: bool) -> Ne
             treasury=account(TREASURY).address,
             council=sender.address,
         )
-        return carry_out(plan, TxDeployer(sender, chain), chain, name=name, rpc=(url,))
+        return carry_out(plan, TxDeployer(sender, chain), chain, name=name, rpc=rpc)
     finally:
         journal.close()
 

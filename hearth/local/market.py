@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ConfigError, UsageError
@@ -64,6 +65,18 @@ class LocalMarket:
                 "transactions": list(lost.transactions),
             }
         return report
+
+    def join(self, rpc: Sequence[str]) -> None:
+        """Deploy the market on a local chain that runs already, and make keys of its public accounts.
+
+        Raises ChainError WRONG_CHAIN where it is no local one, or its public accounts are poor.
+        """
+        from hearth.base.files import make_private
+        from hearth.local import devnet
+
+        devnet.join(make_private(self.session.settings.home), rpc)
+        for name, index in DEVNET_ACCOUNTS.items():
+            self._devnet_key(name, index)
 
     def down(self, *, wipe: bool = False) -> DevnetDown:
         """Stop the local chain; its state is kept unless `wipe`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, assert_never
 
 from hearth.protocol.units import Asset, show_amount
 
@@ -16,6 +16,8 @@ LIFE: Final = 14 * 86_400
 DROPPED: Final = 1
 EXECUTED: Final = 2
 """What the Steward holds of a change that is over; a due time is larger."""
+GOVERNED: Final = {"posts": "Rules", "registrations": "NodeRegistry"}
+"""The contracts that have a governor, by what he governs there."""
 
 
 class ChangeOp(IntEnum):
@@ -32,6 +34,11 @@ class ChangeOp(IntEnum):
     def names_an_address(self) -> bool:
         """Say whether the word is an address."""
         return self > ChangeOp.SET_MINIMUM_STAKE
+
+    @property
+    def offers(self) -> str | None:
+        """Return over what it offers a governor's rights, a key of GOVERNED; None where it offers none."""
+        return {ChangeOp.OFFER_POSTS: "posts", ChangeOp.OFFER_REGISTRATIONS: "registrations"}.get(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +66,18 @@ class Change:
     def in_words(self, asset: Asset) -> str:
         """Return what it does, in one line that needs nothing else; amounts are of the market's asset."""
         address = self.address if self.word else "nobody"
-        if self.op is ChangeOp.SET_POLICY:
-            return f"policy {self.word:#066x} for new jobs"
-        if self.op is ChangeOp.SET_MINIMUM_STAKE:
-            return f"new nodes stake at least {show_amount(self.word, asset)}"
-        if self.op is ChangeOp.OFFER_COUNCIL:
-            return f"the council's seat is offered to {address}"
-        if self.op is ChangeOp.SEAT_GUARDIAN:
-            return f"{address} is the guardian"
-        what = "posts" if self.op is ChangeOp.OFFER_POSTS else "registrations"
-        return f"the governor's rights over {what} are offered to {address}"
+        match self.op:
+            case ChangeOp.SET_POLICY:
+                return f"policy {self.word:#066x} for new jobs"
+            case ChangeOp.SET_MINIMUM_STAKE:
+                return f"new nodes stake at least {show_amount(self.word, asset)}"
+            case ChangeOp.OFFER_POSTS | ChangeOp.OFFER_REGISTRATIONS:
+                return f"the governor's rights over {self.op.offers} are offered to {address}"
+            case ChangeOp.OFFER_COUNCIL:
+                return f"the council's seat is offered to {address}"
+            case ChangeOp.SEAT_GUARDIAN:
+                return f"{address} is the guardian"
+        assert_never(self.op)
 
     @property
     def address(self) -> str:

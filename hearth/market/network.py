@@ -94,6 +94,11 @@ class Network:
         return self.contracts["Lens"]
 
     @property
+    def attesters(self) -> str:
+        """Return the address of Attesters."""
+        return self.contracts["Attesters"]
+
+    @property
     def steward(self) -> str:
         """Return the address of Steward."""
         return self.contracts["Steward"]

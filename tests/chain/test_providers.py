@@ -12,7 +12,7 @@ import pytest
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from hearth.base.errors import ChainError
+from hearth.base.errors import ChainError, RefusedError
 from hearth.chain import providers as module
 from hearth.chain.port import Call, hex_of
 from hearth.chain.rpc import RpcChain
@@ -124,6 +124,15 @@ def test_three__one_is_outvoted__is_set_aside_by_name(three: list[Provider]) -> 
     assert heard[0].startswith(three[0].url.partition("/v2")[0]) and "contradicts the others about eth_call" in heard[0]
     port.call(CALL, b"\1" * 32)
     assert three[0].counts["eth_call"] == 1
+
+
+def test_estimate_gas__most_refuse_and_one_has_a_number__is_refused(three: list[Provider]) -> None:
+    """A number alone would have a call signed for that the chain refuses."""
+    for one in three[:2]:
+        one.on("eth_call", refuses)
+        one.on("eth_estimateGas", refuses)
+    with pytest.raises(RefusedError, match="not open"):
+        chain(*three).estimate_gas(CALL, ADDRESS)
 
 
 def test_three__two_fail_and_one_answers__it_is_believed(three: list[Provider]) -> None:

@@ -696,6 +696,18 @@ def test_fees__no_priority_method__falls_back(provider: Provider, base: int, tip
     assert (fees.base_fee, fees.priority_fee) == (base, tip)
 
 
+def test_fees__asked_often__are_asked_for_once_a_block(provider: Provider) -> None:
+    height = [4]
+    provider.on("eth_maxPriorityFeePerGas", lambda *_: hex(height[0]))
+    provider.on("eth_getBlockByNumber", lambda *_: {**block_json(height[0]), "baseFeePerGas": hex(height[0])})
+    port = chain(provider)
+    assert [(port.fees().base_fee, port.fees().priority_fee) for _ in range(3)] == [(4, 4)] * 3
+    assert (provider.counts["eth_maxPriorityFeePerGas"], provider.counts["eth_getBlockByNumber"]) == (1, 1)
+    height[0] = 5
+    port.begin_cycle()
+    assert (port.fees().base_fee, port.fees().priority_fee) == (5, 5)
+
+
 def test_receipt__unknown__is_none(provider: Provider) -> None:
     provider.on("eth_getTransactionReceipt", lambda _: None)
     provider.on("eth_getTransactionByHash", lambda _: None)

@@ -15,7 +15,7 @@ from hearth.base.errors import ChainError, FundsError, RefusedError, StorageErro
 from hearth.chain import tx_journal
 from hearth.chain.fees import Bid
 from hearth.chain.port import Block, Call, Receipt, Transaction, hex_of, refused
-from hearth.chain.tx import GWEI, MAX_GAP, Sender, SenderConfig
+from hearth.chain.tx import GWEI, MAX_GAP, Reconciled, Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
 from hearth.client.session import MAX_FEE
 from tests.kit.fake_chain import Effect, FakeChain, Fault, decode_raw
@@ -382,7 +382,7 @@ def test_reconcile__journal_lost_with_the_key_kept__adopts_the_chains_nonce(rig:
     rig.mining = False
     rig.sender.start(CALL, key="l")
     rig.crash(lose_journal=True)
-    assert rig.sender.reconcile().adopted == 2
+    assert rig.sender.reconcile() == Reconciled()
 
     def refuse(call: Call, block: Block) -> bytes:
         raise refused("jobs: not open")
@@ -464,14 +464,52 @@ def test_reconcile__many_that_are_mined_and_not_final__asks_for_each_block_once(
     head = rig.chain.mine()
     rig.sender.reconcile(head)
     assert {rig.state(f"k{number}") for number in range(12)} == {TxState.MINED}
+    asked = ("block", "receipt", "transaction", "nonce")
+    for newest in (head, rig.chain.mine(), rig.chain.mine()):
+        rig.chain.counts.clear()
+        assert rig.sender.reconcile(newest).reorged == 0
+        assert [rig.chain.counts[one] for one in asked] == [0, 0, 0, 1], "a head names its parent"
+    rig.chain.mine()
+    head = rig.chain.mine()
     rig.chain.counts.clear()
-    assert rig.sender.reconcile(head).reorged == 0
-    assert (rig.chain.counts["block"], rig.chain.counts["receipt"], rig.chain.counts["transaction"]) == (3, 0, 0)
-    assert rig.chain.counts["nonce"] <= 2
+    rig.sender.reconcile(head)
+    assert [rig.chain.counts[one] for one in asked] == [4, 0, 0, 1], "a head whose parent was not seen: each block once"
     for _ in range(rig.config.finality):
         head = rig.chain.mine()
     rig.sender.reconcile(head)
     assert {rig.state(f"k{number}") for number in range(12)} == {TxState.FINAL}
+
+
+def test_reconcile__block_that_is_known_and_leaves_the_chain__is_seen_at_the_next_head(rig: Rig) -> None:
+    rig.sender.send(CALL, key="k")
+    for _ in range(2):
+        rig.sender.reconcile(rig.chain.mine())
+    rig.mining = False
+    rig.chain.reorg(3)
+    head = rig.chain.mine(include_pool=False)
+    assert rig.sender.reconcile(head).reorged == 1 and rig.state("k") is TxState.BROADCAST
+
+
+def test_reconcile__chain_that_goes_to_and_fro_while_blocks_are_asked_for__nothing_is_kept_of_it(rig: Rig) -> None:
+    """Else a block of the other branch is taken for one below the head, for as long as heads follow each other."""
+    rig.sender.send(CALL, key="k")
+    rig.chain.mine()
+    head = rig.chain.mine()
+    ask, seen = rig.chain.block, []
+
+    def flips(at: Any) -> Any:
+        seen.append(at)
+        found = ask(at)
+        assert found is not None
+        # Its last answer, that of the head's own number, is the other branch's.
+        return replace(found, hash=b"\xee" * 32) if at == head.number else found
+
+    rig.chain.block = flips  # type: ignore[method-assign]
+    rig.sender.reconcile(head)
+    assert head.number in seen
+    seen.clear()
+    rig.sender.reconcile(head)
+    assert rig.mined()[0].nonce == 0 and len([at for at in seen if at != head.number]) == 1, "asked for once more"
 
 
 def test_reconcile__a_lagging_provider__is_no_reorg(rig: Rig) -> None:
@@ -955,6 +993,7 @@ def test_reconcile__base_fee_times_8_and_a_dropped_pool_on_anvil__all_is_mined_w
             chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(fee))
             chain.rpc("evm_mine")
             chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(fee))
+            chain.begin_cycle()
             return fee
 
         for number in range(6):

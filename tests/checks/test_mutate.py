@@ -13,6 +13,8 @@ import pytest
 from tools.mutate import record
 from tools.mutate.operators import OPERATORS, draw, mutants
 from tools.mutate.record import EQUIVALENT, INVALID, KILLED, SURVIVED, TIMEOUT, Result
+from tools.mutate.sources import TESTS as PLANNED
+from tools.mutate.sources import WRITTEN
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,6 +136,15 @@ def test_draw__a_longer_sample__begins_with_the_shorter_one() -> None:
     strata = {(mutant.function, mutant.operator) for mutant in every}
     assert {mutant.function for mutant in order[: len(functions)]} == functions
     assert {(mutant.function, mutant.operator) for mutant in order[: len(strata)]} == strata
+
+
+# ---- sources ----
+
+
+def test_sources__each_contract_and_module__has_tests_or_is_written_from_a_table() -> None:
+    assert not set(PLANNED) & set(WRITTEN)
+    assert {path.stem for path in (ROOT / "contracts").glob("*.vy")} == {*PLANNED, *WRITTEN}
+    assert [root for roots in PLANNED.values() for root in roots if not (ROOT / root).exists()] == []
 
 
 # ---- runs ----

@@ -1,17 +1,27 @@
-"""A demo that is stopped in the middle; the whole one is run from the wheel (test_wheel.py)."""
+"""A demo that is stopped in the middle, and the whole one on a geth (on anvil: test_wheel.py)."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from hearth.chain.rpc import RpcChain
+from hearth.market.events import Finished, GaveUp, Settled, decode
+from hearth.market.network import load_network
+from hearth.protocol.types import LOCAL_CHAIN_ID
+from tests.kit.geth import Geth, need_geth, shared_chain
 from tests.kit.town import ROOT
+from tools import schemas
+from tools.services import geth
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -54,4 +64,72 @@ def test_demo__terminated_in_the_middle__stops_what_it_started(tmp_path: Path) -
     while left_behind(tmp_path) and time.monotonic() < end:
         time.sleep(0.2)
     assert left_behind(tmp_path) == []
+    assert not list(tmp_path.glob("hearth-demo-*"))
+
+
+@pytest.fixture
+def local_geth(tmp_path: Path) -> Iterator[Geth]:
+    """Run a geth of the chain id that local chains have."""
+    need_geth()
+    made = Geth(tmp_path, geth.genesis(chain_id=LOCAL_CHAIN_ID))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_demo__on_a_geth_that_runs_already__shows_every_scene_and_leaves_the_chain(
+    tmp_path: Path, local_geth: Geth
+) -> None:
+    """It needs no anvil for that; the container job, and the engine that other tests share, are left out."""
+    plain = {name: value for name, value in _environment(tmp_path).items() if name.startswith("HEARTH_TEST") is False}
+    said = subprocess.run(
+        [sys.executable, "-m", "hearth.cli", "demo", "--keep", "--rpc", local_geth.url],
+        cwd=ROOT,
+        env={**plain, "HEARTH_ANVIL": str(tmp_path / "nowhere")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr[-3000:]
+    report = json.loads(said.stdout)
+    schemas.validate(report)
+    assert report["solvent"] is True and "unproven" not in report and report["wall_seconds"] < 300
+    for words in (
+        "on a chain of Geth/",
+        "on probation until they have been paid for some work: 1, 2, 3",
+        "signed the result of attested",
+        "what it waited for has ended as asked: open",
+        "a job that it waited for ended otherwise than asked",
+        "it beats no more",
+        "from the checkpoint of attempt 1",
+        "gave it up and paid for that",
+        "is off probation",
+        "submitted and settled (ok)",
+    ):
+        assert words in said.stderr, words
+    assert left_behind(tmp_path) == []
+
+    # What it counts is what the chain says, which outlives it.
+    (folder,) = tmp_path.glob("hearth-demo-*")
+    network = load_network(folder / "networks" / "devnet.json")
+    chain = RpcChain([local_geth.url])
+    logs = chain.logs([network.jobs], from_block=network.deploy_block, to_block=chain.head().number)
+    counts = Counter(type(event) for log in logs if (event := decode(log)) is not None)
+    assert (report["finished"], report["given_up"]) == (counts[Finished], counts[GaveUp])
+    assert counts[GaveUp] == 1 and counts[Finished] >= 2 and counts[Settled] >= 5
+
+
+def test_demo__on_a_chain_that_is_no_local_one__is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    url = shared_chain()
+    said = subprocess.run(
+        [sys.executable, "-m", "hearth.cli", "demo", "--rpc", url],
+        cwd=ROOT,
+        env=_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (said.returncode, said.stdout) == (4, "")
+    assert f"serves chain {geth.CHAIN_ID}: the keys are public" in said.stderr
     assert not list(tmp_path.glob("hearth-demo-*"))

@@ -578,3 +578,38 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
             chain.call(Call("0x" + "fd" * 20, b""), outcome.block_hash or b"")
         journal.close()
         cursor.close()
+
+
+# ---- a chain that somebody else runs ----
+
+
+def test_join__a_local_chain_that_runs__deploys_once_and_makes_the_keys(tmp_path: Path) -> None:
+    with bare_chain("--chain-id", str(LOCAL_CHAIN_ID)) as url:
+        local = LocalMarket(Session(Settings(home=tmp_path)))
+        local.join([url])
+        network = load_network(tmp_path / "networks" / "devnet.json")
+        assert network.rpc == (url,)
+        Market(RpcChain([url]), network).check()
+        nonce = RpcChain([url]).nonce(devnet.account(devnet.DEPLOYER).address)
+        local.join([url])
+        assert load_network(tmp_path / "networks" / "devnet.json") == network
+        assert RpcChain([url]).nonce(devnet.account(devnet.DEPLOYER).address) == nonce
+    assert {path.stem for path in (tmp_path / "keys").glob("*.json")} >= {"dev", "worker", "keeper", "provider"}
+    assert not devnet.status(tmp_path).running
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--chain-id", "4242"), "serves chain 4242: the keys are public"),
+        (("--chain-id", str(LOCAL_CHAIN_ID), "--balance", "99"), "10 of the 10 public accounts have less than 100"),
+    ],
+)
+def test_join__a_chain_that_is_not_local_or_whose_accounts_are_poor__is_sent_nothing(
+    tmp_path: Path, arguments: tuple[str, ...], why: str
+) -> None:
+    with bare_chain(*arguments) as url:
+        with pytest.raises(ChainError, match=why) as refused:
+            LocalMarket(Session(Settings(home=tmp_path))).join([url])
+        assert refused.value.code == "WRONG_CHAIN" and RpcChain([url]).head().number == 0
+    assert not list((tmp_path / "networks").glob("*")) and not list((tmp_path / "keys").glob("*"))

@@ -291,11 +291,14 @@ class FakeChain:
         """Answer by the scripted handler; nothing at an address without one."""
         self._meet("call")
         mined = self._known(block)
+        return self._answer(call, mined.block)
+
+    def _answer(self, call: Call, block: Block) -> bytes:
         handler = self._handlers.get(((call.to or "").lower(), call.data[:4]))
         if handler is None:
             return b""
         try:
-            return handler(call, mined.block)
+            return handler(call, block)
         except RefusedError as error:
             raise refused(str(error.details.get("reason", "")), label=call.label) from error
 
@@ -322,9 +325,7 @@ class FakeChain:
     def estimate_gas(self, call: Call, sender: str) -> int:
         """Return the scripted estimate, after the call's handler had its chance to refuse."""
         self._meet("estimate_gas")
-        handler = self._handlers.get(((call.to or "").lower(), call.data[:4]))
-        if handler is not None:
-            handler(call, self._blocks[-1].block)
+        self._answer(call, self._blocks[-1].block)
         return self.gas_estimate
 
     def fees(self) -> Fees:

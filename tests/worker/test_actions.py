@@ -62,7 +62,8 @@ KEYS: list[tuple[ChainAction, str]] = [
     (Propose(ID, 3, 1, 2), f"propose/{A}/3/1/2"),
     (Ack(ID, 3, 1, 5), f"ack/{A}/3/1"),
     (Claim(ID, 3, 1, 5, 3), f"claim/{A}/3/3/1"),
-    (Claim(ID, 3, 1, 5, SENTINEL), f"claim/{A}/next/3/1"),
+    (Claim(ID, 3, 0, 5, SENTINEL), f"claim/{A}/next/3/0"),
+    (Claim(ID, 5, 0, 5, SENTINEL, behind=2), f"claim/{A}/next/3/2"),
     (Checkpoint(KEY, RESULT, 1), f"checkpoint/{A}/3/2/1/{RESULT.hex()}"),
     (SubmitResult(KEY, RESULT, REPORT, Outcome.OK, 7), f"submit/{A}/3/2"),
     (Finish(KEY, RESULT, REPORT, Outcome.OK, 7), f"finish/{A}/3/2"),
@@ -88,6 +89,8 @@ def test_key__every_kind__is_pinned() -> None:
 @pytest.mark.parametrize("action", [action for action, _ in KEYS])
 def test_begins__ack_and_claim__name_the_next_attempt_and_others_none(action: ChainAction) -> None:
     wanted = LeaseKey(ID, 3, 2) if action.kind in (Kind.ACK, Kind.CLAIM) else None
+    if isinstance(action, Claim) and action.call_index == SENTINEL:
+        wanted = LeaseKey(ID, 3 + action.behind, 1)
     if isinstance(action, Finish) and action.next is not None:
         wanted = LeaseKey(ID, 4, 1)
     assert action.begins == wanted

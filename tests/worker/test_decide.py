@@ -376,7 +376,7 @@ def test_decide__open_claims_below_its_ask__waits_and_claims_in_the_first_second
         else:
             terms = replace(TERMS, units=20, ceiling=2 * 10**15)
             job = Job(ID, terms, header=Header(touched=4, opened=NOW - age), spec=WASM)
-        found = only(snapshot_of(job))
+        found = decide(snapshot_of(job), CONFIG, NOW)[0]
         if wait:
             assert found == Skip(ID, 4 if opened is None else 0, Reason.AWAITS_PRICE, f"{wait} s")
             ahead = outlook(snapshot_of(job), CONFIG, Target(ID), NOW)
@@ -404,11 +404,51 @@ def test_decide__price_that_has_to_rise__keeps_no_slot_free() -> None:
         assert [step.job for step in found if isinstance(step, Claim)] == [ID]
 
 
-def test_decide__array__claims_the_next_lease_by_sentinel() -> None:
+def test_decide__array__claims_a_lease_by_sentinel_for_each_free_slot() -> None:
     terms = replace(TERMS, units=20)
+    bond = formulas.bond(terms, POLICY)
     job = Job(ID, terms, header=Header(touched=4, opened=NOW - 5), spec=WASM)
-    assert only(snapshot_of(job)) == Claim(ID, 4, 0, formulas.bond(terms, POLICY), SENTINEL)
-    assert only(snapshot_of(job, flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))) == Skip(ID, 4, Reason.TX_PENDING)
+    claims = [Claim(ID, 4 + behind, 0, bond, SENTINEL, behind=behind) for behind in range(4)]
+    assert decide(snapshot_of(job), CONFIG, NOW) == claims
+    flights = (Flight(Kind.CLAIM, ID, SENTINEL, bond),) * 3
+    assert [decide(snapshot_of(job, flights=flights[:n]), CONFIG, NOW) for n in (1, 2, 3)] == [
+        claims[1:],
+        claims[2:],
+        claims[3:],
+    ]
+    assert len({claim.key() for claim in claims}) == 4
+
+
+def test_decide__array_whose_last_units_are_being_taken__waits_for_that() -> None:
+    job = array(touched=3)
+    flights = (Flight(Kind.CLAIM, ID, SENTINEL, 1),)
+    assert only(snapshot_of(job, flights=flights)) == Claim(
+        ID, 4, 0, formulas.bond(job.terms, POLICY), SENTINEL, behind=1
+    )
+    assert only(snapshot_of(job, flights=flights * 2)) == Skip(ID, None, Reason.TX_PENDING)
+
+
+def test_decide__slots_for_several_units_and_other_jobs__each_job_has_one_first() -> None:
+    """Units behind the next one are taken where slots are free after all jobs had their turn."""
+    others = [replace(job_of(OPEN), id=JobId(bytes([number]) * 32)) for number in (1, 2)]
+    found = decide(snapshot_of(array(touched=0), *others), CONFIG, NOW)
+    claims = [step for step in found if isinstance(step, Claim)]
+    assert {step.job for step in claims[:3]} == {ID, *(job.id for job in others)}
+    assert [(step.job, step.behind) for step in claims[3:]] == [(ID, 1)]
+
+
+def test_decide__unit_that_is_open_again__is_claimed_while_the_next_one_is_being_taken() -> None:
+    """The call for the next one takes an untouched unit, whichever that will be."""
+    job = array(OPEN, touched=1)
+    found = decide(snapshot_of(job, flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),)), CONFIG, NOW)
+    assert (ID, 0) in [step.leases[0] for step in found if isinstance(step, Claim)]
+
+
+def test_decide__next_unit_to_propose_for_while_one_is_being_taken__waits() -> None:
+    """A proposal names its unit, and which is the next one is not known yet."""
+    job = replace(array(touched=0), terms=replace(TERMS, units=5, match_window=60))
+    assert isinstance(only(snapshot_of(job)), Propose)
+    assert reason(snapshot_of(job, flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))) == Reason.TX_PENDING
 
 
 @pytest.mark.parametrize("header", [Header(touched=20, opened=NOW), Header(touched=4, opened=NOW, closed=True)])
@@ -431,8 +471,8 @@ def test_decide__job_that_waits_for_its_parents__offers_nothing(job: Job) -> Non
 @pytest.mark.parametrize("age", [299, 300])
 def test_decide__array_that_was_unlocked__takes_claims_by_the_time_at_which_it_opened(age: int) -> None:
     header = Header(opened=NOW - age, leases=20)
-    found = only(snapshot_of(replace(WAITING, terms=replace(WAITING.terms, match_window=12), header=header)))
-    assert isinstance(found, Claim if age == 300 else Propose)
+    job = replace(WAITING, terms=replace(WAITING.terms, match_window=12), header=header)
+    assert isinstance(decide(snapshot_of(job), CONFIG, NOW)[0], Claim if age == 300 else Propose)
 
 
 def test_decide__reopened_lease_of_closed_array__is_left() -> None:
@@ -911,6 +951,16 @@ def test_decide__target_with_a_transaction_on_its_way__takes_no_second_unit() ->
         assert {a.reason for a in found if isinstance(a, Skip)} == {Reason.TX_PENDING} and len(found) == 3
 
 
+@pytest.mark.parametrize("index", [None, 2])
+def test_outlook__call_that_takes_the_next_unit__may_be_for_the_one_that_is_meant(index: int | None) -> None:
+    snapshot = snapshot_of(array(touched=2), flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))
+    found = outlook(snapshot, CONFIG, Target(ID, index), NOW)
+    assert isinstance(found, Skip) and (found.index, found.reason) in (
+        (index, Reason.TX_PENDING),
+        (3, Reason.TX_PENDING),
+    )
+
+
 @pytest.mark.parametrize("beat", [0, NOW - 10_000, NOW])
 def test_outlook__node_that_was_silent__is_asked_as_if_it_had_beaten(beat: int) -> None:
     silent = replace(NODE, state=replace(NODE.state, beat=beat))
@@ -1261,10 +1311,10 @@ def dear(price: int, **changes: object) -> Config:
 @pytest.mark.parametrize(
     ("job", "gas"),
     [
-        (job_of(OPEN), 78_000 + 44_000 + 104_000),
-        (job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1), match_window=12), 75_000 + 44_000 + 104_000),
-        (job_of(OPEN, match_window=12), 103_000 + 75_000 + 44_000 + 104_000),
-        (job_of(OPEN, flags=TermsFlag.KEEP), 78_000 + 67_000 + 104_000),
+        (job_of(OPEN), 78_000 + 102_000),
+        (job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1), match_window=12), 75_000 + 102_000),
+        (job_of(OPEN, match_window=12), 103_000 + 75_000 + 102_000),
+        (job_of(OPEN, flags=TermsFlag.KEEP), 78_000 + 102_000 + 23_000),
         (job_of(OPEN, judge=JUDGE, challenge_window=60), 78_000 + 67_000 + 104_000),
     ],
 )
@@ -1282,9 +1332,20 @@ def test_decide__unit_that_brings_less_than_its_gas__is_left_alone(job: Job, gas
         assert isinstance(only(ready, dear(worth * 9, **trusted, **unasked)), Claim | Ack | Propose)
 
 
+def test_decide__unit_of_a_node_on_probation__is_reckoned_with_its_submit_and_its_settlement() -> None:
+    """What it submits waits for `fresh_delay`; off probation a result settles itself."""
+    fresh = replace(NODE, state=replace(NODE.state, seasoned=False))
+    cheap = job_of(OPEN, flags=TermsFlag.NEWCOMERS)
+    pay = PAYS - formulas.fee_of(PAYS, POLICY)
+    worth = pay * 10**18 // (78_000 + 44_000 + 104_000)
+    assert isinstance(only(snapshot_of(cheap, node=fresh), dear(worth)), Claim)
+    assert reason(snapshot_of(cheap, node=fresh), dear(worth + 1)) == Reason.UNPROFITABLE
+    assert isinstance(only(snapshot_of(cheap), dear(worth + 1)), Claim)
+
+
 def test_decide__units_of_a_job_that_bill_next_to_nothing__are_not_taken_for_the_most_that_they_may_bring() -> None:
     """An array of a million units, each of which ends at once: one of them costs the node its gas, and no more."""
-    price = PAYS * 10**18 // 226_000 // 2
+    price = PAYS * 10**18 // 180_000 // 2
     config = dear(price)
     seen = replace(job_of(OPEN, billing=Billing.METERED), paid=(5, 7))
     assert reason(snapshot_of(seen), config) == Reason.UNPROFITABLE

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, note
+from hypothesis import strategies as st
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, Header, Node, Outcome, State, TermsFlag, UnitFlag
+from hearth.protocol.types import SENTINEL, Gate, Header, Node, Outcome, State, TermsFlag, UnitFlag
 from tests.worker.test_decide import (
     CONFIG,
     ID,
@@ -28,6 +30,7 @@ from tests.worker.test_decide import (
     snapshots,
 )
 from worker.decide import (
+    ChainAction,
     Claim,
     Config,
     Execution,
@@ -38,6 +41,7 @@ from worker.decide import (
     Lease,
     LeaseKey,
     Reason,
+    Skip,
     Snapshot,
     Stage,
     SubmitResult,
@@ -132,34 +136,154 @@ def _first(job: Job) -> Any:
     return replace(RUNNING, state=State.OPEN, started=job.header.opened, mark=0, rate=0, attempts=0)
 
 
-def test_decide__two_results_of_one_array__one_takes_the_next_unit() -> None:
+def test_decide__two_results_of_one_array__each_takes_a_unit_and_so_does_each_free_slot() -> None:
     other = replace(DONE, key=replace(AT, index=1))
     job = replace(array(), leases=(Lease(1, RUNNING), Lease(2, RUNNING)))
     node = replace(NODE, state=replace(NODE.state, busy=2, bond=2 * BOND))
     steps = decide(snapshot_of(job, node=node, executions=(other, DONE)), CONFIG, NOW)
     found = [step for step in steps if isinstance(step, Finish)]
-    assert [step.next for step in found] == [NEXT, None]
-    assert not any(isinstance(step, Claim) for step in steps), "the free slots wait for a block, as after a claim"
+    assert [step.next for step in found] == [NEXT, replace(NEXT, index=4, behind=1)]
+    claims = [step for step in steps if isinstance(step, Claim)]
+    assert claims == [replace(NEXT, index=5, behind=2), replace(NEXT, index=6, behind=3)]
 
 
 @pytest.mark.parametrize("flight", [Flight(Kind.CLAIM, ID, SENTINEL, BOND), Flight(Kind.FINISH, ID, SENTINEL)])
-def test_decide__next_unit_that_is_being_taken__is_not_asked_for_again(flight: Flight) -> None:
+def test_decide__next_unit_that_is_being_taken__the_one_behind_it_is_asked_for(flight: Flight) -> None:
     node = replace(NODE, state=replace(NODE.state, busy=1, bond=BOND))
-    assert ended(finishing(array(), node, flights=(flight,))).next is None
+    assert ended(finishing(array(), node, flights=(flight,))).next == replace(NEXT, index=4, behind=1)
+    last = array(replace(HEADER, touched=8))
+    assert ended(finishing(last, node, flights=(flight,))).next is None, "nothing is left behind it"
 
 
 def test_decide__finish_in_flight_with_the_next_unit__starts_and_claims_nothing_of_the_job() -> None:
     flights = (Flight(Kind.FINISH, ID, 2), Flight(Kind.FINISH, ID, SENTINEL))
     steps = decide(finishing(array(), replace(NODE, state=ONE_SLOT.state), flights=flights), CONFIG, NOW)
-    assert {getattr(step, "reason", step) for step in steps} == {Reason.TX_PENDING}
+    assert [step.leases for step in steps if isinstance(step, ChainAction)] == [((ID, SENTINEL),)] * 3, "free slots"
+    assert Skip(ID, 2, Reason.TX_PENDING) in steps
+    one = decide(finishing(array(), flights=flights), CONFIG, NOW)
+    assert {getattr(step, "reason", step) for step in one} == {Reason.TX_PENDING, Gate.NO_SLOT}
 
 
 def test_decide__what_the_finishing_unit_pays__counts_for_the_next() -> None:
     """A unit that runs has paid nothing, and would keep the worker from the next one: its result has paid."""
-    gas = 78_000 + 44_000 + 104_000
+    gas = 78_000 + 102_000
     config = dear((600 * 10**9 - formulas.fee_of(600 * 10**9, POLICY)) * 10**18 // gas)
     assert ended(finishing(array()), config).next is not None
     assert ended(finishing(array()), replace(config, gas_price=config.gas_price + 1)).next is None
+
+
+class Race:
+    """One worker, an array, and rivals: what is sent is mined in its order, fails, or waits."""
+
+    def __init__(self, units: int, slots: int) -> None:
+        self.units, self.slots = units, slots
+        self.touched = 0
+        self.own: set[int] = set()
+        self.done: set[int] = set()
+        self.flying: dict[str, Claim | Finish] = {}
+        self.mined: set[str] = set()
+
+    def look(self) -> None:
+        """Decide at this block, and send what is not on its way."""
+        job = Job(
+            ID,
+            replace(TERMS, units=self.units),
+            tuple(Lease(index, replace(RUNNING, flags=UnitFlag(0))) for index in sorted(self.own)),
+            Header(touched=self.touched, opened=NOW - 100, leases=self.units),
+            WASM,
+        )
+        node = replace(
+            NODE,
+            offer=replace(NODE.offer, slots=self.slots),
+            state=replace(NODE.state, busy=len(self.own), bond=BOND * len(self.own)),
+        )
+        flights = tuple(
+            Flight(step.kind, *where, BOND if step.kind is Kind.CLAIM else 0)
+            for step in self.flying.values()
+            for where in step.leases
+        )
+        executions = tuple(replace(DONE, key=LeaseKey(ID, index, 1)) for index in sorted(self.own & self.done))
+        for step in decide(snapshot_of(job, node=node, executions=executions, flights=flights), CONFIG, NOW):
+            if isinstance(step, Claim | Finish):
+                assert step.key() not in self.mined, "an effect that the journal has would never be sent"
+                self.flying.setdefault(step.key(), step)
+        ahead = [step.next if isinstance(step, Finish) else step for step in self.flying.values()]
+        wanted = sum(isinstance(step, Claim) for step in self.flying.values()) + len(self.own)
+        assert wanted <= self.slots
+        assert len([step for step in ahead if step is not None]) <= self.slots
+
+    def mine(self) -> None:
+        """Mine what was sent first."""
+        if not self.flying:
+            return
+        key = next(iter(self.flying))
+        step = self.flying.pop(key)
+        if isinstance(step, Finish):
+            self.own.remove(step.attempt.index)
+        if (isinstance(step, Claim) or step.next is not None) and self.touched < self.units:
+            self.own.add(self.touched)
+            self.touched += 1
+            assert len(self.own) <= self.slots
+            self.mined.add(key)
+        elif isinstance(step, Finish):
+            self.mined.add(key)
+
+    def fail(self, place: int) -> None:
+        """Drop one that waits: it reverted, or was cancelled."""
+        if self.flying:
+            del self.flying[list(self.flying)[place % len(self.flying)]]
+
+
+@pytest.mark.hypothesis
+@given(
+    st.integers(1, 12),
+    st.integers(1, 4),
+    st.lists(st.sampled_from(["look", "mine", "rival", "run", "fail"]), max_size=60),
+)
+def test_decide__array_among_rivals__fills_its_slots_and_names_no_effect_twice(
+    units: int, slots: int, events: list[str]
+) -> None:
+    race = Race(units, slots)
+    for place, event in enumerate(events):
+        match event:
+            case "look":
+                race.look()
+            case "mine":
+                race.mine()
+            case "rival" if race.touched < units:
+                race.touched += 1
+            case "run":
+                race.done |= race.own
+            case "fail":
+                race.fail(place)
+    for _ in range(4 * units + 4 * slots):
+        race.done |= race.own
+        race.look()
+        race.mine()
+    assert race.touched == units and not race.own, "whatever came before, all units are taken and ended"
+
+
+def test_decide__call_that_is_mined_for_an_earlier_unit_than_it_was_sent_for__is_not_named_again() -> None:
+    """Those before it failed, so the third has the first unit: its name must not be that of a unit still to come."""
+    race = Race(9, 3)
+    race.look()
+    race.fail(0)
+    race.fail(0)
+    race.mine()
+    assert race.own == {0} and not race.flying
+    race.look()
+    assert len(race.flying) == 2
+
+
+def test_decide__array_with_free_slots__all_are_filled_at_one_look() -> None:
+    race = Race(9, 4)
+    race.look()
+    assert len(race.flying) == 4
+    for _ in range(4):
+        race.mine()
+    race.done |= race.own
+    race.look()
+    assert [step.next is not None for step in race.flying.values() if isinstance(step, Finish)] == [True] * 4
 
 
 @pytest.mark.hypothesis
@@ -174,12 +298,15 @@ def test_decide__finish_of_any_snapshot__takes_what_a_paid_result_would_let_it_c
     taken = [step for step in steps if isinstance(step, Finish) and step.next is not None]
     jobs = {job.id: job for job in snapshot.jobs}
     slots = min(config.max_slots, snapshot.node.offer.slots)
-    assert len({step.attempt.job for step in taken}) == len(taken), "an array's next unit is asked for once"
+    ahead = Counter(flight.job for flight in snapshot.flights if flight.index == SENTINEL)
     for step in taken:
         assert step.next is not None
         job = jobs[step.attempt.job]
-        assert job.header is not None and not job.header.closed and job.header.touched < job.terms.leases
-        assert step.begins == LeaseKey(job.id, job.header.touched, 1) and step.next.call_index == SENTINEL
+        assert job.header is not None and not job.header.closed and step.next.index < job.terms.leases
+        assert step.next.behind == ahead[job.id], "each has a place of its own"
+        ahead[job.id] += 1
+        assert step.begins == LeaseKey(job.id, job.header.touched + step.next.behind, 1)
+        assert step.next.call_index == SENTINEL
         assert config.hold is None and snapshot.node.state.busy <= slots
         opened = replace(_first(job), started=job.header.opened)
         assert formulas.claimable(job.terms, POLICY, opened, NOW)

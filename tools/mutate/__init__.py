@@ -1,5 +1,6 @@
 """Mutate the contracts by the operators of their syntax tree, and count how many mutants the tests kill.
 
-`operators` reads a source and lists its mutants, `build` compiles one, `run` plays the tests against it in a forked
-process, `record` keeps and counts the results. docs/decisions/0074-mutants-by-operators.md says what is counted how.
+`sources` says which tests a source has, `operators` reads one and lists its mutants, `build` compiles one, `run` plays
+the tests against it in a forked process, `record` keeps and counts the results.
+docs/decisions/0074-mutants-by-operators.md says what is counted how.
 """

@@ -25,27 +25,9 @@ from tests.kit.evm import CONTRACTS
 from tools.mutate import operators, record
 from tools.mutate.operators import Mutant
 from tools.mutate.run import Plan, run
+from tools.mutate.sources import TESTS
 from tools.vyper_files import ROOT
 
-WRITTEN = ("packing", "reasons", "reason_texts")
-"""Modules that are written from tables: `make check` compares them. How they are used is mutated where they are."""
-_CONTRACTS = "tests/contracts/"
-_ARITHMETIC = ("tests/protocol/test_formulas.py", "tests/protocol/test_parents.py")
-_MARKET = ("tests/attacks", "tests/stateful/test_market.py")
-_JOBS = (f"{_CONTRACTS}job_registry", f"{_CONTRACTS}attesters", f"{_CONTRACTS}rules", f"{_CONTRACTS}lens")
-TESTS: dict[str, tuple[str, ...]] = {
-    "Attesters": (f"{_CONTRACTS}attesters", "tests/attacks"),
-    "Escrow": (f"{_CONTRACTS}escrow", f"{_CONTRACTS}job_registry", "tests/stateful", "tests/attacks"),
-    "JobRegistry": (*_JOBS, f"{_CONTRACTS}test_ids.py", *_MARKET),
-    "Lens": (f"{_CONTRACTS}lens", *_MARKET),
-    "NodeRegistry": (f"{_CONTRACTS}node_registry", f"{_CONTRACTS}steward", *_JOBS, *_MARKET),
-    "Rules": (f"{_CONTRACTS}steward", *_JOBS, *_MARKET),
-    "Steward": (f"{_CONTRACTS}steward", "tests/attacks"),
-    "leases": (*_ARITHMETIC, *_JOBS, *_MARKET),
-    "reputation": (_ARITHMETIC[0], f"{_CONTRACTS}node_registry", *_JOBS, *_MARKET),
-    "scoring": (_ARITHMETIC[0], f"{_CONTRACTS}node_registry", *_JOBS, *_MARKET),
-}
-"""The tests that are run on a mutant of each source. None of them reads the artifacts that are in git."""
 # Tests on anvil deploy the same code as those in this process, and take minutes.
 OPTIONS = ("-k", "not reorg and not planted", "-p", "no:cacheprovider")
 

@@ -1,8 +1,7 @@
 """List the mutants of a Vyper source: one span of its text replaced, found by the compiler's own syntax tree.
 
 A mutant's name is `Contract.function/operator/digest`; a constant's name stands where it is of a constant of the file.
-The digest is of the text around the change, not of its line's
-number, so that a name outlives code that moves.
+The digest is of the text around the change, not of its line's number, so that a name outlives code that moves.
 
 | operator | what it does |
 | --- | --- |
@@ -202,9 +201,9 @@ def _statement(source: _Source, node: Any) -> Iterator[_Change]:
         # What is assigned to is no value, but what it is indexed with is.
         if getattr(node, field, None) is not None:
             yield from _expression(source, getattr(node, field))
-    for target in (getattr(node, "target", None),):
-        if isinstance(target, vy.Subscript) and not isinstance(node, (vy.AnnAssign, vy.For)):
-            yield from _expression(source, target)
+    target = getattr(node, "target", None)
+    if isinstance(target, vy.Subscript) and not isinstance(node, (vy.AnnAssign, vy.For)):
+        yield from _expression(source, target)
     for block in ("body", "orelse"):
         for inner in getattr(node, block, None) or ():
             yield from _statement(source, inner)

@@ -114,7 +114,7 @@ class Runner:
         known = record.read(self.path)
         by_id = {mutant.id: mutant for mutant in self.mutants}
         for result in known.values():
-            if result.id in by_id and result.killer:
+            if result.id in by_id:
                 self._learn(by_id[result.id], result)
         for mutant in self.mutants:
             before = known.get(mutant.id)

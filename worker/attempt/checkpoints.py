@@ -33,7 +33,7 @@ from worker.runtimes.base import MAX_OUTPUT_ENTRIES, RunRequest, Runtime
 
 log = structlog.get_logger("worker.attempt")
 
-KEPT: Final = 2
+NEWEST: Final = 2
 """The newest checkpoints of an attempt stay in the store, and the newest that the chain has."""
 LATE: Final = "the lease's time to copy and store it is over"
 
@@ -141,7 +141,7 @@ class Checkpoints:
         """Let the store forget what nobody will go on from any more."""
         entry = self.journal.entry(self.task.key)
         named = entry.named if entry is not None else None
-        for pin in self.folder.read_checkpoints()[:-KEPT]:
+        for pin in self.folder.read_checkpoints()[:-NEWEST]:
             if named is not None and pin == str(cids.of_root(named)):
                 continue  # a state that was left and refused since: a lost lease is gone on with from it
             shared = pin in self.folder.read_pins() or self.folders.pinned_elsewhere(pin, self.folder)

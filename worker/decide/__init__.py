@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from hearth.protocol import formulas
-from hearth.protocol.types import JobId, Status
+from hearth.protocol.types import SENTINEL, JobId, Status
 from worker.decide.actions import (
     Abort,
     Ack,
@@ -179,6 +179,9 @@ def outlook(snapshot: Snapshot, config: Config, target: Target, now: int) -> Rea
             return None
         if isinstance(step, Skip) and step.reason in ON_ITS_WAY:
             return step
+    if any(flight.job == target.job and flight.index == SENTINEL for flight in snapshot.flights):
+        # What is on its way takes an array's next unit, which may be the one that is meant.
+        return Skip(target.job, target.index, Reason.TX_PENDING)
     job = next((job for job in snapshot.jobs if job.id == target.job and not job.waits), None)
     header = None if job is None else job.header
     if header is not None and target.index is not None and not header.closed and target.index > header.touched:

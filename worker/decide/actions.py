@@ -178,13 +178,18 @@ class Ack(_OnLease):
 @dataclass(frozen=True, slots=True)
 class Claim(_OnLease):
     """Take an open lease, first come. `call_index` is NEXT for an array's next lease, which no rival can take away;
-    `resumes` is the attempt whose checkpoint it begins with, 0 for none."""
+    `resumes` is the attempt whose checkpoint it begins with, 0 for none.
+
+    Of several calls that take an array's next lease each names the one that will be its own where no rival comes
+    between: `index` is the array's next one and `behind`, how many of them are on their way before it.
+    """
 
     kind = Kind.CLAIM
     attempts: int
     bond: int
     call_index: int
     resumes: int = 0
+    behind: int = 0
 
     @property
     def leases(self) -> tuple[Where, ...]:
@@ -197,9 +202,14 @@ class Claim(_OnLease):
         return LeaseKey(self.job, self.index, self.attempts + 1)
 
     def key(self) -> str:
-        """Name the lease, how the call names it, and its attempts."""
-        where = "next" if self.call_index == SENTINEL else str(self.index)
-        return f"{self.kind}/{self.job.hex()}/{where}/{self.index}/{self.attempts}"
+        """Name the lease, how the call names it, and its attempts.
+
+        An array's next lease had none. It is named by the array's next one and its own place behind that: a call that
+        is mined moves the array on, so no later effect has its name.
+        """
+        if self.call_index == SENTINEL:
+            return f"{self.kind}/{self.job.hex()}/next/{self.index - self.behind}/{self.behind}"
+        return f"{self.kind}/{self.job.hex()}/{self.index}/{self.index}/{self.attempts}"
 
     def call(self, by: Caller) -> Call:
         """Build the call."""

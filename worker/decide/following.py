@@ -32,7 +32,7 @@ def with_next(
     Notes in `room` that the next lease of the job is spoken for.
     """
     job, held = lease
-    if job.header is None or job.id in room.flying_jobs:
+    if job.header is None:
         return action
     ended = replace(
         held.unit,
@@ -46,7 +46,7 @@ def with_next(
     claim = next((step for step in steps if isinstance(step, Claim) and step.leases == ((job.id, SENTINEL),)), None)
     if claim is None:
         return action
-    room.flying_jobs |= {job.id}
+    room.nexts[job.id] += 1
     return replace(action, next=claim)
 
 
@@ -68,6 +68,7 @@ def _room_after(room: Room, now: int, job: Job) -> Room:
         taken=set(room.taken),
         stopping=set(room.stopping),
         ahead=set(room.ahead),
+        nexts=Counter(room.nexts),
         unpaid=unpaid,
     )
 

@@ -3,6 +3,7 @@ proposals of itself."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,6 +13,7 @@ from hearth.protocol.gas import (
     ACK_GAS,
     CHECKPOINT_GAS,
     CLAIM_GAS,
+    FINISH_GAS,
     PROPOSE_NEXT_GAS,
     SETTLE_GAS,
     SUBMIT_GAS,
@@ -49,9 +51,10 @@ def take(
 ) -> list[Action | Skip]:
     """Decide about open leases: acks that are due, then windows that this node leads, then the rest by lot.
 
-    The lot makes workers who see the same leases start at different ones. What is being gathered for a claim comes
-    last: nobody has promised that unit, so what can be taken now has its slot. What was gathered for an ack that is
-    not wanted any more, whatever the reason, is dropped.
+    The lot makes workers who see the same leases start at different ones. An array's next unit has one place among
+    them: where slots are still free after all others, the units behind it are taken in turn. What is being gathered
+    for a claim comes last: nobody has promised that unit, so what can be taken now has its slot. What was gathered for
+    an ack that is not wanted any more, whatever the reason, is dropped.
     """
     hold = _hold(snapshot, config, now)
     actions: list[Action | Skip] = []
@@ -62,6 +65,8 @@ def take(
             continue
         leases = _open_leases(job, room)
         if not leases:
+            if next_lease(job) is not None and room.nexts[job.id]:
+                actions.append(Skip(job.id, None, Reason.TX_PENDING))
             continue
         if config.target is not None and config.target.job != job.id:
             actions.append(Skip(job.id, None, Reason.NOT_CHOSEN))
@@ -83,7 +88,9 @@ def take(
             ranked.append((rank, _lot(job.id, lease.index, snapshot.node.id), on))
     reading: set[JobId] = set()
     target = config.target
-    for _, _, candidate in sorted(ranked, key=lambda r: (r[0], r[1], r[2].job.id, r[2].lease.index)):
+    queue = deque(on for *_, on in sorted(ranked, key=lambda r: (r[0], r[1], r[2].job.id, r[2].lease.index)))
+    while queue:
+        candidate = queue.popleft()
         step = _not_chosen(target, candidate, room) or _take_lease(
             snapshot, config, now, candidate, executions.get(candidate.key), room
         )
@@ -98,6 +105,9 @@ def take(
             else:
                 reading.add(step.job)
         actions.append(step)
+        if isinstance(step, Claim) and candidate.untouched:
+            room.nexts[step.job] += 1
+            queue.extend(_behind(candidate, room))
     return actions + [
         Abort(key, "this node does not lead the unit any more, or wants it no more") for key in sorted(room.ahead)
     ]
@@ -140,24 +150,36 @@ class _Candidate:
 
 
 def _open_leases(job: Job, room: Room) -> list[tuple[Lease, bool]]:
-    """Return the OPEN leases that no other rule has spoken for, and whether each is the array's untouched next."""
+    """Return the OPEN leases that no other rule has spoken for, and whether each is the array's untouched next.
+
+    Which that will be, calls on their way decide: the one behind those that take one too.
+    """
     leases = [
         (lease, False)
         for lease in job.leases
         if lease.unit.state == State.OPEN and (job.id, lease.index) not in room.taken
     ]
-    untouched = next_lease(job)
+    untouched = next_lease(job, room.nexts[job.id])
     if untouched is not None and (job.id, untouched.index) not in room.taken:
         leases.append((untouched, True))
     return leases
 
 
-def next_lease(job: Job) -> Lease | None:
-    """Return the array's next untouched lease, which is open since the header was, or None."""
+def next_lease(job: Job, behind: int = 0) -> Lease | None:
+    """Return the array's next untouched lease, or one so many `behind` it, which is open since the header was; or
+    None."""
     header = job.header
-    if header is None or header.closed or header.touched >= job.terms.leases:
+    if header is None or header.closed or header.touched + behind >= job.terms.leases:
         return None
-    return Lease(header.touched, Unit(state=State.OPEN, started=header.opened))
+    return Lease(header.touched + behind, Unit(state=State.OPEN, started=header.opened))
+
+
+def _behind(on: _Candidate, room: Room) -> list[_Candidate]:
+    """Return the lease that is an array's next one once a claim of `on` is mined, where a slot is free for it."""
+    lease = next_lease(on.job, room.nexts[on.job.id]) if room.free > 0 else None
+    if lease is None or (on.job.id, lease.index) in room.taken:
+        return []
+    return [replace(on, lease=lease)]
 
 
 def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
@@ -183,11 +205,15 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
     return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
 
 
-def _lease_gas(on: _Candidate, *, claim: bool) -> int:
-    """Return what a lease costs a node that takes it now: its start, its checkpoints, its submit and its settlement."""
+def _lease_gas(on: _Candidate, node: Node, *, claim: bool) -> int:
+    """Return what a lease costs a node that takes it now: its start, its checkpoints and its end.
+
+    A result that nobody has a say in settles itself; any other is submitted, and settled later.
+    """
     terms = on.job.terms
-    gas = SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
+    gas = ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS
     gas += SUBMIT_JUDGED_GAS if _is_stored(terms) else SUBMIT_GAS
+    gas += FINISH_GAS - SUBMIT_GAS if terms.judge == ZERO_ADDRESS and node.state.seasoned else SETTLE_GAS
     if terms.checkpoint_every:
         gas += CHECKPOINT_GAS * (formulas.lease_seconds(formulas.topped(terms, on.unit)) // terms.checkpoint_every)
     return gas
@@ -213,7 +239,7 @@ def _take_lease(
     """Decide about one OPEN lease; `execution` is what this machine has of the attempt that would begin."""
     job, lease, unit = on.job, on.lease, on.unit
     where = (job.id, lease.index)
-    if where in room.flying or job.id in room.flying_jobs:
+    if where in room.flying:
         return Skip(*where, Reason.TX_PENDING)
     bond = formulas.bond(job.terms, on.policy)
     ask = formulas.ask_in_force(snapshot.node, now)
@@ -240,7 +266,7 @@ def _take_lease(
         return Skip(*where, *too_long)
     if job.spec is None:
         return ReadSpec(job.id)
-    gas = _lease_gas(on, claim=claim)
+    gas = _lease_gas(on, snapshot.node, claim=claim)
     pay = expected_pay(job, unit, on.policy, snapshot.node.id, ask, room.unpaid[job.id])
     worth, most = ceiling(pay, gas, config), most_pay(formulas.topped(job.terms, unit), on.policy, ask)
     loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most)
@@ -266,7 +292,8 @@ def _take_lease(
     if on.leading:
         return Ack(*where, unit.attempts, bond, resumes, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
-    return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index, resumes, worth=worth)
+    index, behind = (SENTINEL, room.nexts[job.id]) if on.untouched else (lease.index, 0)
+    return Claim(*where, unit.attempts, bond, index, resumes, behind, worth=worth)
 
 
 def _states(on: _Candidate, config: Config) -> tuple[Saved, ...]:
@@ -344,6 +371,9 @@ def _propose(
     """Propose this node where its key is strictly larger than the best one."""
     terms, unit, best = on.job.terms, on.unit, on.lease.best
     where = (on.job.id, on.lease.index)
+    if on.untouched and room.nexts[on.job.id]:
+        # A proposal names its unit, and which is the next one is not known yet.
+        return Skip(*where, Reason.TX_PENDING)
     if not config.propose or now < unit.started + config.propose_after:
         return Skip(*where, Reason.AWAITS_KEEPER)
     # The chain scores the node as it is, not as it will be.

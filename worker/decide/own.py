@@ -302,7 +302,7 @@ def leftovers(
             if own[key][1].unit.state not in HELD and execution.stage in UNDER_WAY:
                 room.stopping.add(lease)
                 actions.append(Abort(key, "a result was already submitted"))
-        elif lease in room.flying or key.job in room.flying_jobs:
+        elif lease in room.flying or room.nexts[key.job]:
             # Its ack is on its way, or a claim that a reorganisation took out of its block is on its way back in.
             actions.append(Skip(key.job, key.index, Reason.TX_PENDING))
             room.taken.add(lease)

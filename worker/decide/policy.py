@@ -139,7 +139,7 @@ def _refuse_program(spec: SpecFacts, config: Config) -> str:
 
 
 def _unsupported(terms: Terms) -> str:
-    """Name the terms that this version of the worker cannot serve; the contracts refuse them at post as well."""
+    """Name the terms that this worker cannot serve; all but replicas the contracts refuse at post too."""
     if terms.replicas > 1:
         return "replicas"
     if terms.chunk > 1:

@@ -33,7 +33,8 @@ class Room:
     flying: frozenset[tuple[JobId, int]]
     # Leases whose checkpoint is in flight: nothing else about them waits for that.
     saving: frozenset[tuple[JobId, int]]
-    flying_jobs: frozenset[JobId]
+    # How many calls on their way, or decided so far, take an array's next unit: by job.
+    nexts: Counter[JobId]
     # (job, index) of leases that another rule has spoken for, and of those whose old execution is being stopped.
     taken: set[tuple[JobId, int]] = field(default_factory=set)
     stopping: set[tuple[JobId, int]] = field(default_factory=set)
@@ -97,7 +98,7 @@ def project(
         free=slots - busy - strays,
         flying=frozenset((f.job, f.index) for f in flights if f.job is not None and f.kind is not Kind.CHECKPOINT),
         saving=frozenset((f.job, f.index) for f in flights if f.job is not None and f.kind is Kind.CHECKPOINT),
-        flying_jobs=frozenset(f.job for f in snapshot.flights if f.job and f.index == SENTINEL),
+        nexts=Counter(f.job for f in snapshot.flights if f.job is not None and f.index == SENTINEL),
         unpaid=Counter(key.job for key, (job, lease) in own.items() if _is_unpaid(job, lease.unit)),
     )
     room.unpaid.update(f.job for f in snapshot.flights if f.job is not None and f.kind in TAKING)

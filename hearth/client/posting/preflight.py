@@ -172,7 +172,7 @@ class Preflight:
             policy=policies.policy,
             policy_word=policies.word,
             now=now,
-            judge=self.session.network.contracts["Attesters"].lower() if attesters else ZERO_ADDRESS,
+            judge=self.session.network.attesters.lower() if attesters else ZERO_ADDRESS,
             judge_data=attesters.judge_data if attesters else 0,
         )
 

@@ -1,0 +1,46 @@
+"""What the demo's scenes rest on: prices, slots and times that must fit each other, or a scene would not happen."""
+
+from __future__ import annotations
+
+from hearth.local.demo import CHEAPEST, EXAMPLES, NEWCOMERS, PRICES, SLOTS, SPOILT, WORKERS
+from hearth.market.profiles import DEVNET
+from hearth.protocol import formulas
+from hearth.protocol.types import Billing, State, Unit
+from hearth.protocol.units import NATIVE, parse_rate
+from hearth.spec.load import load_spec
+from hearth.spec.plan import billing_of
+from tests.kit import build
+from worker.decide import MAX_TRIES
+
+POLICY, NODES = DEVNET.policy, DEVNET.node_parameters
+SEASONED = 5
+"""How many full successes end a probation (SPEC "Matching")."""
+SPEC = load_spec(EXAMPLES / "wordcount-array" / f"{NEWCOMERS}.yaml").spec
+RATES = {name: parse_rate(price, NATIVE) for name, price in PRICES.items()}
+
+
+def price(rate: int) -> int:
+    return rate * SPEC.max_seconds // 10**6
+
+
+def test_newcomers__its_units__go_to_one_worker_on_probation_that_has_more_of_them_than_it_needs() -> None:
+    assert SPEC.price.max_rate is not None
+    most = parse_rate(SPEC.price.max_rate, NATIVE)
+    fit = [name for name in WORKERS if RATES[name] <= most]
+    # The cheapest has one slot, which the job that is posted first fills.
+    assert fit[0] == CHEAPEST and SLOTS[CHEAPEST] == 1 and len(fit) == 2
+    # Each unit of the other one pays the market the fee of a full success, however short it is.
+    assert billing_of(SPEC) is Billing.FIXED
+    assert price(RATES[fit[1]]) * POLICY.fee_bps // 10_000 >= NODES.fee_reference
+    # Without the flag its units would be too dear for a newcomer, or come one at a time.
+    assert price(most) > POLICY.probation_price and SPEC.match.newcomers
+    # A slot begins a unit every two blocks at most: what it begins until the fifth is settled waits for that too.
+    begun = SEASONED + SLOTS[fit[1]] * (2 + POLICY.fresh_delay) // 2
+    assert SPEC.array.units - begun >= 4
+
+
+def test_spoilt__its_tries__outlast_the_time_in_which_it_goes_back_for_nothing() -> None:
+    seconds = load_spec(EXAMPLES / SPOILT / "job.yaml").spec.max_seconds
+    free = formulas.declinable_until(build.terms(max_seconds=seconds), POLICY, Unit(state=State.RUNNING, started=0))
+    # The executor's pause after each try, and the second before a deadline that a transaction takes at least.
+    assert sum(2**tried for tried in range(1, MAX_TRIES + 1)) >= free - 1
