@@ -83,7 +83,7 @@ def _chosen(
     every: Sequence[Mutant], path: Path, *, seed: int, count: int, functions: tuple[str, ...], again: bool
 ) -> tuple[list[Mutant], int]:
     """Return the mutants to draw from, and how many are to be tried."""
-    order = operators.draw(list(every), seed)
+    order = operators.draw(list(every), seed, record.current(record.read(path), every))
     if again:
         explained = record.survivors()
         lived = {key for key, result in record.read(path).items() if result.result == record.SURVIVED}
