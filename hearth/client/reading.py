@@ -51,9 +51,9 @@ class JobReader:
 
     def views(self, posted: list[Posted], head: Block) -> list[JobView]:
         """Read many jobs at a block, one-lease jobs in pages. One that the chain does not know is a stray log's."""
-        from hearth.market.reads import UnitView
+        from hearth.market.reads import UnitView, job_of
         from hearth.protocol import words
-        from hearth.protocol.types import Accused
+        from hearth.protocol.types import Accused, Header
 
         found = []
         for one, word in zip(
@@ -62,8 +62,8 @@ class JobReader:
             if not word:
                 self.session.market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
                 continue
-            unit = None if words.is_header(word) else words.unpack_unit(word)
-            if unit is None or unit.window_end:
+            unit = job_of(word)
+            if isinstance(unit, Header) or unit.window_end:
                 # An array's leases, and a proposal's node that a lapse names, lie in other slots.
                 found.append(self.view(one, head))
                 continue

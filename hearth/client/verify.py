@@ -271,12 +271,14 @@ class Verifier:
 
         `word` is the job's own, `holds` is by key of Escrow, in base units.
         """
+        from hearth.market.reads import job_of
         from hearth.protocol import formulas, words
-        from hearth.protocol.types import Outcome, State
+        from hearth.protocol.types import Header, Outcome, State
 
         terms, job = posted.terms, posted.job_id
-        header = words.unpack_header(word) if words.is_header(word) else None
-        stored = self._units(posted, word, header, head)
+        own = job_of(word)
+        header = own if isinstance(own, Header) else None
+        stored = self._units(posted, own, head)
         told = _Told()
         for index, one in enumerate(stored):
             unit = one.unit
@@ -324,20 +326,18 @@ class Verifier:
                 f"storage {[tuple(one) for one in owed]}"
             )
 
-    def _units(self, posted: Posted, word: int, header: Header | None, head: Block) -> list[UnitView]:
-        """Return the touched units of a job; of one without an array its word has all but a kept result."""
+    def _units(self, posted: Posted, own: Header | Unit, head: Block) -> list[UnitView]:
+        """Return the touched units of a job; of one without an array its `own` word has all but a kept result."""
         from hearth.market.reads import UnitView
-        from hearth.protocol import words
-        from hearth.protocol.types import Accused, UnitFlag
+        from hearth.protocol.types import Accused, Header, UnitFlag
 
-        if header is not None:
+        if isinstance(own, Header):
             self._in_time("its arrays")
-            touched = header.touched
-            return self._market.units(posted.job_id, 0, touched, head.hash, header) if touched else []
-        unit = words.unpack_unit(word)
-        if unit.flags & UnitFlag.STORE:
+            touched = own.touched
+            return self._market.units(posted.job_id, 0, touched, head.hash, own) if touched else []
+        if own.flags & UnitFlag.STORE:
             return [self._market.unit(posted.job_id, 0, head.hash)]
-        return [UnitView(unit, 0, Accused())]
+        return [UnitView(own, 0, Accused())]
 
     def _verify_results(
         self,

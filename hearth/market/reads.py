@@ -7,9 +7,9 @@ was recomputed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, BlockRef, Call, ChainPort, Log, Topics
@@ -46,6 +46,22 @@ NO_TERMS: Final[TermsWords] = (0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32))
 NODE_WORDS: Final = 7
 NODE_BYTES: Final = 32 * NODE_WORDS
 """A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
+Value = TypeVar("Value")
+
+
+def as_written(unpack: Callable[..., Value], *said: Any) -> Value:
+    """Return what `unpack` reads in a contract's words. Raises ChainError RPC_BROKEN where no contract writes them."""
+    try:
+        return unpack(*said)
+    except ValueError as error:
+        raise ChainError(
+            f"the RPC serves words that no contract writes: {error}", code="RPC_BROKEN", hint="hearth doctor"
+        ) from error
+
+
+def job_of(word: int) -> Header | Unit:
+    """Return what a job's own word says: an array's header, or a one-lease job's unit. Raises as `as_written` does."""
+    return as_written(words.unpack_header, word) if words.is_header(word) else as_written(words.unpack_unit, word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +74,10 @@ class UnitView:
 
     @property
     def best(self) -> Best:
-        """Return the best proposal; meaningful only while the unit is OPEN with a proposal."""
+        """Return the best proposal; meaningful only while the unit is OPEN with a proposal. Raises ChainError."""
         if not self.unit.window_end:
             return Best()
-        return words.unpack_best(self.second)
+        return as_written(words.unpack_best, self.second)
 
     @property
     def kept(self) -> bytes | None:
@@ -126,7 +142,7 @@ class Totals:
 
 
 def node_of(node: NodeId, record: bytes) -> Node:
-    """Decode one 224-byte record of a Lens page."""
+    """Decode one 224-byte record of a Lens page. Raises ValueError for one that no contract writes."""
     at = [int.from_bytes(record[i : i + 32], "big") for i in range(0, NODE_BYTES, 32)]
     owner, operator, stake, offer, hot, next_ask, exit_at = at
     return Node(
@@ -143,7 +159,10 @@ def node_of(node: NodeId, record: bytes) -> Node:
 
 
 class Market:
-    """Read one market over a chain port. `calls` builds what can be sent to it."""
+    """Read one market over a chain port. `calls` builds what can be sent to it.
+
+    Every read raises ChainError where no answer comes, and RPC_BROKEN where its words are such that no contract writes.
+    """
 
     def __init__(self, port: ChainPort, network: Network) -> None:
         self.port = port
@@ -271,7 +290,7 @@ class Market:
         the one before. Raises ChainError RPC_LIES where the logs do not lead from each job to the one before it.
         """
         (word,) = self._view("JobRegistry", "posted", block=head.hash)
-        end = words.unpack_posted(word)
+        end = as_written(words.unpack_posted, word)
         number, at, found = end.count, end.block, list[Posted]()
         while number and len(found) < count:
             here = [event for event in self._posts_in(at) if event.number <= number]
@@ -365,7 +384,8 @@ class Market:
         word = self.job_word(job_id, block)
         if word == 0:
             raise _no_job(job_id)
-        return words.unpack_header(word) if words.is_header(word) else None
+        told = job_of(word)
+        return told if isinstance(told, Header) else None
 
     def unit(self, job_id: JobId, index: int = 0, block: BlockRef = "latest") -> UnitView:
         """Return a unit, its lapse not applied.
@@ -378,8 +398,8 @@ class Market:
         if job == 0:
             raise _no_job(job_id)
         if not words.is_header(job):
-            return UnitView(words.unpack_unit(job), second, words.unpack_accused(accused))
-        return _lease(words.unpack_header(job), index, unit, second, accused)
+            return as_written(_view_of, job, second, accused)
+        return as_written(_lease, as_written(words.unpack_header, job), index, unit, second, accused)
 
     def units(
         self, job_id: JobId, first: int, count: int, block: BlockRef = "latest", header: Header | None = None
@@ -394,14 +414,13 @@ class Market:
             start = first + len(found)
             wanted = min(PAGE, count - len(found))
             page = self._page("units", job_id, start, wanted, count=wanted, block=block)
-            found.extend(_lease(header, start + i, *view) for i, view in enumerate(page))
+            found.extend(as_written(_lease, header, start + i, *view) for i, view in enumerate(page))
         return found
 
     def unit_now(self, terms: Terms | TermsWords, index: int, block: BlockRef = "latest") -> UnitView:
         """Return a unit with its lapse applied at the block's time, as every guard reads it."""
         (view,) = self._view("Lens", "unit", packed_terms(terms), index, block=block)
-        word, second, accused = view
-        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+        return as_written(_view_of, *view)
 
     def job_words(self, job_ids: Sequence[JobId], block: BlockRef = "latest") -> list[int]:
         """Return many jobs' words, in pages through Lens."""
@@ -412,7 +431,7 @@ class Market:
     ) -> Gate:
         """Return the first gate that keeps a node from proposing (or claiming) a unit."""
         (code,) = self._view("Lens", "fit", packed_terms(terms), index, node, claim, block=block)
-        return Gate(code)
+        return as_written(Gate, code)
 
     def claimable_from(
         self, terms: Terms | TermsWords, index: int, rate: int, *, block: BlockRef = "latest"
@@ -466,7 +485,7 @@ class Market:
         data = self._raw("NodeRegistry", "get", node, block=block)
         if len(data) != NODE_BYTES:
             raise no_answer("NodeRegistry.get", data)
-        found = node_of(node, data)
+        found = as_written(node_of, node, data)
         if found.owner == ZERO_ADDRESS:
             raise NotFoundError(f"there is no node {node} on {self.network.name}", hint="hearth net workers")
         return found
@@ -486,7 +505,8 @@ class Market:
         found: list[Node] = []
         for first, records in self.node_pages(block):
             for i in range(len(records) // NODE_BYTES):
-                found.append(node_of(NodeId(first + i), records[i * NODE_BYTES : (i + 1) * NODE_BYTES]))
+                record = records[i * NODE_BYTES : (i + 1) * NODE_BYTES]
+                found.append(as_written(node_of, NodeId(first + i), record))
         return found
 
     def last_seen(self, node: NodeId, block: BlockRef = "latest") -> int:
@@ -503,7 +523,7 @@ class Market:
         """Return the candidates that are due."""
         _, due = self._view("Lens", "checkUpkeep", [candidate(c) for c in candidates], block=block)
         return [
-            Upkeep(UpkeepOp(op), None if op == UpkeepOp.LIVENESS else terms, index, count)
+            Upkeep(as_written(UpkeepOp, op), None if op == UpkeepOp.LIVENESS else terms, index, count)
             for op, terms, index, count in due
         ]
 
@@ -513,7 +533,7 @@ class Market:
         """Return the checkpoint that a lost lease of a unit left, all zero for none."""
         key = formulas.unit_key(job_id, index, leases)
         (word,) = self._view("JobRegistry", "checkpoints", key, attempt, block=block)
-        return words.unpack_kept(word)
+        return as_written(words.unpack_kept, word)
 
     # ---- money ----
 
@@ -603,10 +623,14 @@ def _no_job(job_id: JobId) -> NotFoundError:
     return NotFoundError(f"there is no job 0x{job_id.hex()}", hint="hearth jobs --all")
 
 
+def _view_of(word: int, second: int, accused: int) -> UnitView:
+    return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+
+
 def _lease(header: Header, index: int, word: int, second: int, accused: int) -> UnitView:
     """Read a lease of an array: an untouched one is as the header says, open, blocked, or gone with a closed array."""
     if word:
-        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+        return _view_of(word, second, accused)
     state = State.BLOCKED if header.waiting else State.OPEN
     if header.closed and index >= header.touched:
         state = State.CANCELLED
