@@ -367,7 +367,7 @@ class Worker:
             elif self._outbox.stale and self._outbox.flights():
                 # A chain that mines on demand has no next block before it has what the pool may have dropped.
                 self._reconcile(head)
-        except ValueError as error:  # words that no contract writes: packed lanes out of range, short data
+        except ValueError as error:  # words that no contract writes, of those that are unpacked here and not in Market
             raise ChainError(
                 f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN", hint="hearth worker doctor"
             ) from error
