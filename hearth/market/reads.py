@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, BlockRef, Call, ChainPort, Log, Topics
@@ -47,6 +47,22 @@ NO_TERMS: Final[TermsWords] = (0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32))
 NODE_WORDS: Final = 7
 NODE_BYTES: Final = 32 * NODE_WORDS
 """A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
+Value = TypeVar("Value")
+
+
+def as_written(unpack: Callable[..., Value], *said: Any) -> Value:
+    """Return what `unpack` reads in a contract's words. Raises ChainError RPC_BROKEN where no contract writes them."""
+    try:
+        return unpack(*said)
+    except ValueError as error:
+        raise ChainError(
+            f"the RPC serves words that no contract writes: {error}", code="RPC_BROKEN", hint="hearth doctor"
+        ) from error
+
+
+def job_of(word: int) -> Header | Unit:
+    """Return what a job's own word says: an array's header, or a one-lease job's unit. Raises as `as_written` does."""
+    return as_written(words.unpack_header, word) if words.is_header(word) else as_written(words.unpack_unit, word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +75,10 @@ class UnitView:
 
     @property
     def best(self) -> Best:
-        """Return the best proposal; meaningful only while the unit is OPEN with a proposal."""
+        """Return the best proposal; meaningful only while the unit is OPEN with a proposal. Raises ChainError."""
         if not self.unit.window_end:
             return Best()
-        return words.unpack_best(self.second)
+        return as_written(words.unpack_best, self.second)
 
     @property
     def kept(self) -> bytes | None:
@@ -162,7 +178,7 @@ class Overview:
 
 
 def node_of(node: NodeId, record: bytes) -> Node:
-    """Decode one 224-byte record of a Lens page."""
+    """Decode one 224-byte record of a Lens page. Raises ValueError for one that no contract writes."""
     at = [int.from_bytes(record[i : i + 32], "big") for i in range(0, NODE_BYTES, 32)]
     owner, operator, stake, offer, hot, next_ask, exit_at = at
     return Node(
@@ -179,7 +195,10 @@ def node_of(node: NodeId, record: bytes) -> Node:
 
 
 class Market:
-    """Read one market over a chain port. `calls` builds what can be sent to it."""
+    """Read one market over a chain port. `calls` builds what can be sent to it.
+
+    Every read raises ChainError where no answer comes, and RPC_BROKEN where its words are such that no contract writes.
+    """
 
     def __init__(self, port: ChainPort, network: Network) -> None:
         self.port = port
@@ -307,7 +326,7 @@ class Market:
         the one before. Raises ChainError RPC_LIES where the logs do not lead from each job to the one before it.
         """
         (word,) = self._view("JobRegistry", "posted", block=head.hash)
-        end = words.unpack_posted(word)
+        end = as_written(words.unpack_posted, word)
         number, at, found = end.count, end.block, list[Posted]()
         while number and len(found) < count:
             here = [event for event in self._posts_in(at) if event.number <= number]
@@ -401,7 +420,8 @@ class Market:
         word = self.job_word(job_id, block)
         if word == 0:
             raise _no_job(job_id)
-        return words.unpack_header(word) if words.is_header(word) else None
+        told = job_of(word)
+        return told if isinstance(told, Header) else None
 
     def unit(self, job_id: JobId, index: int = 0, block: BlockRef = "latest") -> UnitView:
         """Return a unit, its lapse not applied.
@@ -414,8 +434,8 @@ class Market:
         if job == 0:
             raise _no_job(job_id)
         if not words.is_header(job):
-            return UnitView(words.unpack_unit(job), second, words.unpack_accused(accused))
-        return _lease(words.unpack_header(job), index, unit, second, accused)
+            return as_written(_view_of, job, second, accused)
+        return as_written(_lease, as_written(words.unpack_header, job), index, unit, second, accused)
 
     def units(
         self, job_id: JobId, first: int, count: int, block: BlockRef = "latest", header: Header | None = None
@@ -430,7 +450,7 @@ class Market:
             start = first + len(found)
             wanted = min(PAGE, count - len(found))
             page = self._page("units", job_id, start, wanted, count=wanted, block=block)
-            found.extend(_lease(header, start + i, *view) for i, view in enumerate(page))
+            found.extend(as_written(_lease, header, start + i, *view) for i, view in enumerate(page))
         return found
 
     def statuses(self, places: Sequence[tuple[JobId, int]], block: BlockRef = "latest") -> list[UnitStatus]:
@@ -445,11 +465,12 @@ class Market:
             page = self._page("status", asked, count=len(asked), block=block)
             for (_, index), (job, word, second, accused, kept) in zip(asked, page, strict=True):
                 if words.is_header(job):
-                    header = headers.setdefault(job, words.unpack_header(job))
-                    view = _lease(header, index, word, second, accused)
+                    if job not in headers:
+                        headers[job] = as_written(words.unpack_header, job)
+                    view = as_written(_lease, headers[job], index, word, second, accused)
                 else:
-                    view = UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
-                found.append(UnitStatus(job, view, _resumed(view.unit.resume, kept)))
+                    view = as_written(_view_of, word, second, accused)
+                found.append(UnitStatus(job, view, as_written(_resumed, view.unit.resume, kept)))
         return found
 
     def stored(
@@ -466,7 +487,8 @@ class Market:
             page = jobs[start : start + PAGE]
             for one, first in zip(page, self.statuses([(one.job_id, 0) for one in page], block), strict=True):
                 if first.job:
-                    known.append((one, first, words.unpack_header(first.job) if words.is_header(first.job) else None))
+                    told = job_of(first.job)
+                    known.append((one, first, told if isinstance(told, Header) else None))
                 else:
                     self.strays.note(one.log, f"job 0x{one.job_id.hex()[:12]} is not on the chain")
             rest = self._rest_of(
@@ -488,8 +510,7 @@ class Market:
     def unit_now(self, terms: Terms | TermsWords, index: int, block: BlockRef = "latest") -> UnitView:
         """Return a unit with its lapse applied at the block's time, as every guard reads it."""
         (view,) = self._view("Lens", "unit", packed_terms(terms), index, block=block)
-        word, second, accused = view
-        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+        return as_written(_view_of, *view)
 
     def job_words(self, job_ids: Sequence[JobId], block: BlockRef = "latest") -> list[int]:
         """Return many jobs' words, in pages through Lens."""
@@ -500,7 +521,7 @@ class Market:
     ) -> Gate:
         """Return the first gate that keeps a node from proposing (or claiming) a unit."""
         (code,) = self._view("Lens", "fit", packed_terms(terms), index, node, claim, block=block)
-        return Gate(code)
+        return as_written(Gate, code)
 
     def claimable_from(
         self, terms: Terms | TermsWords, index: int, rate: int, *, block: BlockRef = "latest"
@@ -521,7 +542,7 @@ class Market:
         (found,) = self._view("Lens", "overview", block=block)
         chain_id, number, time, asset, held, tracked, posted, totals, *rest = found
         policy, previous, until, paused_until, registrations, minimum_stake = rest
-        end = words.unpack_posted(posted)
+        end = as_written(words.unpack_posted, posted)
         return Overview(
             *(chain_id, number, time, str(asset).lower(), held, tracked, end.count, end.block),
             Totals(**words.unpack(words.TOTALS, totals)),
@@ -567,7 +588,7 @@ class Market:
         data = self._raw("NodeRegistry", "get", node, block=block)
         if len(data) != NODE_BYTES:
             raise no_answer("NodeRegistry.get", data)
-        found = node_of(node, data)
+        found = as_written(node_of, node, data)
         if found.owner == ZERO_ADDRESS:
             raise NotFoundError(f"there is no node {node} on {self.network.name}", hint="hearth net workers")
         return found
@@ -597,7 +618,8 @@ class Market:
         found: list[Node] = []
         for first, records in self.node_pages(block, next_id):
             for i in range(len(records) // NODE_BYTES):
-                found.append(node_of(NodeId(first + i), records[i * NODE_BYTES : (i + 1) * NODE_BYTES]))
+                record = records[i * NODE_BYTES : (i + 1) * NODE_BYTES]
+                found.append(as_written(node_of, NodeId(first + i), record))
         return found
 
     def gates(self, ask: formulas.Ask, block: BlockRef = "latest") -> list[Gate]:
@@ -609,7 +631,9 @@ class Market:
         packed = (words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation)
         found: list[Gate] = []
         for first, count in self._node_ranges(block):
-            found.extend(Gate(code) for code in self._page("gates", packed, first, count, count=count, block=block))
+            found.extend(
+                as_written(Gate, code) for code in self._page("gates", packed, first, count, count=count, block=block)
+            )
         return found
 
     def last_seen(self, node: NodeId, block: BlockRef = "latest") -> int:
@@ -626,7 +650,7 @@ class Market:
         """Return the candidates that are due."""
         _, due = self._view("Lens", "checkUpkeep", [candidate(c) for c in candidates], block=block)
         return [
-            Upkeep(UpkeepOp(op), None if op == UpkeepOp.LIVENESS else terms, index, count)
+            Upkeep(as_written(UpkeepOp, op), None if op == UpkeepOp.LIVENESS else terms, index, count)
             for op, terms, index, count in due
         ]
 
@@ -636,7 +660,7 @@ class Market:
         """Return the checkpoint that a lost lease of a unit left, all zero for none."""
         key = formulas.unit_key(job_id, index, leases)
         (word,) = self._view("JobRegistry", "checkpoints", key, attempt, block=block)
-        return words.unpack_kept(word)
+        return as_written(words.unpack_kept, word)
 
     # ---- money ----
 
@@ -742,10 +766,14 @@ def _resumed(attempt: int, kept: Sequence[int]) -> dict[int, Kept]:
     return found
 
 
+def _view_of(word: int, second: int, accused: int) -> UnitView:
+    return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+
+
 def _lease(header: Header, index: int, word: int, second: int, accused: int) -> UnitView:
     """Read a lease of an array: an untouched one is as the header says, open, blocked, or gone with a closed array."""
     if word:
-        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+        return _view_of(word, second, accused)
     state = State.BLOCKED if header.waiting else State.OPEN
     if header.closed and index >= header.touched:
         state = State.CANCELLED

@@ -15,7 +15,7 @@ from eth_abi.abi import encode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.base.errors import NotFoundError
+from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call
 from hearth.cli.__main__ import main
 from hearth.client import following
@@ -136,6 +136,25 @@ def test_views__job_that_the_chain_does_not_know__is_a_stray(world: World) -> No
     assert [view.posted.job_id for view in views] == [world.job]
     (why,) = world.market.strays.first
     assert why.endswith(" is not on the chain")
+
+
+def test_views__word_that_no_contract_writes__is_the_providers_fault(world: World) -> None:
+    world.chain.mine([world.post])
+    head = world.chain.head()
+    for word in (1 << 255, 1 << 254 | words.HEADER_STATE):
+        world.words[world.job] = word
+        with pytest.raises(ChainError) as caught:
+            world.reads.views(world.reads.posted(head), head)
+        assert caught.value.code == "RPC_BROKEN"
+
+
+def test_jobs__last_of_a_list_that_no_contract_writes__is_told_in_words(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    world.answer("JobRegistry", "posted", ["uint256"], [1 << 255])
+    monkeypatch.setattr(Session, "market", world.market)
+    assert main(["jobs", "--all", "--last", "1", "--json", "--network", "devnet"]) == 4
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "RPC_BROKEN"
 
 
 def test_read__books_with_nonsense_between__have_what_can_be_placed(world: World) -> None:
