@@ -87,7 +87,7 @@ def test_read__words_that_no_contract_writes__are_the_providers_fault(read: str,
 
 def test_nodes__record_that_no_contract_writes__is_the_providers_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     market = _serving(b"\xff" * 32)
-    monkeypatch.setattr(market, "node_pages", lambda block: iter([(NodeId(1), b"\xff" * 32 * 7)]))
+    monkeypatch.setattr(market, "node_pages", lambda block, next_id: iter([(NodeId(1), b"\xff" * 32 * 7)]))
     with pytest.raises(ChainError, match="no contract writes"):
         market.nodes("latest")
 
