@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hearth.protocol import formulas
-from hearth.protocol.gas import CHECKPOINT_GAS, CLAIM_GAS, PAID_CHECKPOINT_GAS, SETTLE_GAS, SUBMIT_GAS
+from hearth.protocol.gas import CHECKPOINT_GAS, CLAIM_GAS, FINISH_GAS, PAID_CHECKPOINT_GAS, SETTLE_GAS
 from hearth.protocol.types import JobId, Outcome, State, Unit
 from tests.worker.test_decide import CONFIG, ME, NODE, NOW, OPEN, POLICY, dear, job_of, only, reason, snapshot_of
 from tests.worker.test_decide_checkpoints import LOST, NEXT, RESUMABLE, SAVED, SAVING, metered
@@ -66,7 +66,7 @@ def test_take__lost_unit_that_was_topped_up__is_as_profitable_as_its_pay_says() 
     plain = metered(replace(OPEN, attempts=1))
     topped = metered(replace(OPEN, attempts=1, seconds=9 * plain.terms.max_seconds), deadline=NOW + 90_000)
     pay = most_pay(plain.terms, POLICY, 10**15)
-    gas = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS + CHECKPOINT_GAS * (plain.terms.max_seconds // 60)
+    gas = CLAIM_GAS + FINISH_GAS + CHECKPOINT_GAS * (plain.terms.max_seconds // 60)
     config = dear(pay * COIN // (2 * gas), max_loss=0)
     assert isinstance(only(snapshot_of(plain), config), Claim), "at half of its pay"
     found = only(snapshot_of(topped), config)

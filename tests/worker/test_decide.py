@@ -1311,10 +1311,10 @@ def dear(price: int, **changes: object) -> Config:
 @pytest.mark.parametrize(
     ("job", "gas"),
     [
-        (job_of(OPEN), 78_000 + 44_000 + 104_000),
-        (job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1), match_window=12), 75_000 + 44_000 + 104_000),
-        (job_of(OPEN, match_window=12), 103_000 + 75_000 + 44_000 + 104_000),
-        (job_of(OPEN, flags=TermsFlag.KEEP), 78_000 + 67_000 + 104_000),
+        (job_of(OPEN), 78_000 + 102_000),
+        (job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1), match_window=12), 75_000 + 102_000),
+        (job_of(OPEN, match_window=12), 103_000 + 75_000 + 102_000),
+        (job_of(OPEN, flags=TermsFlag.KEEP), 78_000 + 102_000 + 23_000),
         (job_of(OPEN, judge=JUDGE, challenge_window=60), 78_000 + 67_000 + 104_000),
     ],
 )
@@ -1332,9 +1332,20 @@ def test_decide__unit_that_brings_less_than_its_gas__is_left_alone(job: Job, gas
         assert isinstance(only(ready, dear(worth * 9, **trusted, **unasked)), Claim | Ack | Propose)
 
 
+def test_decide__unit_of_a_node_on_probation__is_reckoned_with_its_submit_and_its_settlement() -> None:
+    """What it submits waits for `fresh_delay`; off probation a result settles itself."""
+    fresh = replace(NODE, state=replace(NODE.state, seasoned=False))
+    cheap = job_of(OPEN, ceiling=10**15, max_seconds=600)
+    pay = PAYS - formulas.fee_of(PAYS, POLICY)
+    worth = pay * 10**18 // (78_000 + 44_000 + 104_000)
+    assert isinstance(only(snapshot_of(cheap, node=fresh), dear(worth)), Claim)
+    assert reason(snapshot_of(cheap, node=fresh), dear(worth + 1)) == Reason.UNPROFITABLE
+    assert isinstance(only(snapshot_of(cheap), dear(worth + 1)), Claim)
+
+
 def test_decide__units_of_a_job_that_bill_next_to_nothing__are_not_taken_for_the_most_that_they_may_bring() -> None:
     """An array of a million units, each of which ends at once: one of them costs the node its gas, and no more."""
-    price = PAYS * 10**18 // 226_000 // 2
+    price = PAYS * 10**18 // 180_000 // 2
     config = dear(price)
     seen = replace(job_of(OPEN, billing=Billing.METERED), paid=(5, 7))
     assert reason(snapshot_of(seen), config) == Reason.UNPROFITABLE

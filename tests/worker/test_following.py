@@ -166,7 +166,7 @@ def test_decide__finish_in_flight_with_the_next_unit__starts_and_claims_nothing_
 
 def test_decide__what_the_finishing_unit_pays__counts_for_the_next() -> None:
     """A unit that runs has paid nothing, and would keep the worker from the next one: its result has paid."""
-    gas = 78_000 + 44_000 + 104_000
+    gas = 78_000 + 102_000
     config = dear((600 * 10**9 - formulas.fee_of(600 * 10**9, POLICY)) * 10**18 // gas)
     assert ended(finishing(array()), config).next is not None
     assert ended(finishing(array()), replace(config, gas_price=config.gas_price + 1)).next is None

@@ -35,8 +35,8 @@ from worker.decide import (
 )
 
 COIN = 10**18
-UNIT_GAS = 78_000 + 44_000 + 104_000
-"""Claim, submit and settle."""
+UNIT_GAS = 78_000 + 102_000
+"""Claim and finish."""
 SLOTS = 8
 NET = PAYS - formulas.fee_of(PAYS, POLICY)
 """What a unit brings that bills its whole time."""
