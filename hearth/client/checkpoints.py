@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hearth.client.views import state_cid
-from hearth.market.events import Checkpointed, CheckpointPaid, GaveUp, Reclaimed
+from hearth.market.events import Cancelled, Checkpointed, CheckpointPaid, Expired, GaveUp, NodeUnitEvent, Reclaimed
 from hearth.protocol import words
-from hearth.protocol.types import State
+from hearth.protocol.types import SENTINEL, State
 from hearth.protocol.units import show_amount
 
 if TYPE_CHECKING:
@@ -22,10 +22,14 @@ def checkpoints_in(events: Iterable[Event], asset: Asset) -> dict[int, list[Chec
     """Return by unit the last checkpoint of each attempt that has one, oldest attempt first.
 
     It is kept once the attempt is lost and its unit open again, and paid for once a result that was made of it is
-    settled.
+    settled. What no result was made of is kept no more once the unit has ended.
     """
     found: defaultdict[int, dict[int, CheckpointRow]] = defaultdict(dict)
+    ended: set[int] = set()
     for event in events:
+        if isinstance(event, NodeUnitEvent | Cancelled | Expired) and event.index != SENTINEL:
+            unit = words.unpack_unit(event.word)
+            (ended.add if unit.state.terminal else ended.discard)(event.index)
         if isinstance(event, Checkpointed):
             unit = words.unpack_unit(event.word)
             found[event.index][unit.attempts] = {
@@ -49,6 +53,9 @@ def checkpoints_in(events: Iterable[Event], asset: Asset) -> dict[int, list[Chec
             if row is not None:
                 row |= {"pay": str(event.pay), "fee": str(event.fee)}
                 row["earned_text"] = show_amount(event.pay - event.fee, asset)
+    for index in ended & found.keys():
+        for row in found[index].values():
+            row["kept"] = row["kept"] and row["pay"] is not None
     return {index: [row for _, row in sorted(rows.items())] for index, rows in found.items() if rows}
 
 

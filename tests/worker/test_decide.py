@@ -1335,7 +1335,7 @@ def test_decide__unit_that_brings_less_than_its_gas__is_left_alone(job: Job, gas
 def test_decide__unit_of_a_node_on_probation__is_reckoned_with_its_submit_and_its_settlement() -> None:
     """What it submits waits for `fresh_delay`; off probation a result settles itself."""
     fresh = replace(NODE, state=replace(NODE.state, seasoned=False))
-    cheap = job_of(OPEN, ceiling=10**15, max_seconds=600)
+    cheap = job_of(OPEN, flags=TermsFlag.NEWCOMERS)
     pay = PAYS - formulas.fee_of(PAYS, POLICY)
     worth = pay * 10**18 // (78_000 + 44_000 + 104_000)
     assert isinstance(only(snapshot_of(cheap, node=fresh), dear(worth)), Claim)
