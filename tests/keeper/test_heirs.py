@@ -242,7 +242,7 @@ def families(draw: st.DrawFn) -> Family:
     """Return parents of every kind, and children of some of them, whose fees are about what their ends cost."""
     family, found = Family(), []
     for _ in range(draw(st.integers(1, 5))):
-        kind = draw(st.sampled_from(["array", "array", "array", "runs", "rest", "single", "early", "word"]))
+        kind = draw(st.sampled_from([*["array"] * 6, "runs", "rest", "single", "early", "word"]))
         fee = draw(st.sampled_from([1_000, EXPIRE_GAS, 4 * EXPIRE_GAS]))
         if kind == "word":
             found.append(family.known(draw(st.sampled_from([0, WELL, FAILED]))))
@@ -250,11 +250,14 @@ def families(draw: st.DrawFn) -> Family:
             found.append(family.single(fee, late=kind == "single"))
         else:
             state = State.RUNNING if kind == "runs" else State.OPEN
-            found.append(family.array(draw(st.integers(1, 3)), state=state, rest=kind == "rest", fee=fee))
+            found.append(
+                family.array(draw(st.sampled_from([1, 1, 1, 2, 3])), state=state, rest=kind == "rest", fee=fee)
+            )
+    asked = st.sampled_from([ALWAYS, ALWAYS, *Condition])
     for _ in range(draw(st.integers(1, 5))):
         listed = draw(st.lists(st.sampled_from(found), min_size=1, max_size=4, unique=True))
         fee = price_of(1, len(listed)) + draw(st.integers(-1, 6)) * EXPIRE_GAS // 2 + draw(st.sampled_from([-1, 0]))
-        found.append(family.child(fee, *((one, draw(st.sampled_from(Condition))) for one in listed)))
+        found.append(family.child(fee, *((one, draw(asked)) for one in listed)))
     return family
 
 
@@ -267,7 +270,7 @@ def test_profit__any_parents_and_children__what_is_spent_on_hope_the_childrens_f
 @given(families())
 def test_profit__children_cancelled_just_before_their_unlock__cost_two_ends_each(family: Family) -> None:
     family.run(cancels=True)
-    assert family.spent - family.earned <= HOPED_ENDS * EXPIRE_GAS * family.unlocks
+    assert family.spent - family.earned <= 2 * EXPIRE_GAS * family.unlocks
 
 
 def test_profit__submitter_who_cancels_the_child_for_it__spends_more_gas_than_keepers_do() -> None:
