@@ -429,6 +429,7 @@ def test_manage_script__posts_are_paused__new_jobs_wait_and_the_brake_rests_for_
         post()
         early = scripts("pause", "posts", "--yes", account=governor)
         assert early.exit_code == 5 and "rules: paused lately" in early.output
+        assert "next: hearth gov status says from when" in early.output
         later(23 * DAY)
         assert scripts("pause", "posts", "--yes", account=governor).exit_code == 0
         with pytest.raises(RefusedError, match="jobs: paused"):
