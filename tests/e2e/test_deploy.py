@@ -543,9 +543,8 @@ def test_scripts__name_that_no_network_has__nothing_is_signed_or_written(scripts
 def test_prepare__token_that_tells_no_decimals__is_named(url: str, tmp_path: Path) -> None:
     chain = RpcChain([url], timeout=10)
     deployer = devnet.account(3).address.lower()
-    # Init code that returns one byte of runtime, STOP: it answers each call with nothing; the other reverts.
-    for runtime in ("00", "fd"):
-        code = "0x60" + runtime + "60005360016000f3"
+    # Creation code of a contract that answers each call with nothing (STOP), and of one that reverts: revert(0, 0).
+    for code in ("0x600060005360016000f3", "0x6460006000fd6000526005601bf3"):
         sent = chain.rpc("eth_sendTransaction", {"from": deployer, "data": code})
         while (receipt := chain.receipt(bytes.fromhex(sent[2:]))) is None:
             time.sleep(0.1)
