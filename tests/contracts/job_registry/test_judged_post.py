@@ -137,7 +137,7 @@ def test_post__judge_of_more_than_an_address__reverts(world: World, bit: int) ->
 # ---- its window ----
 
 
-@pytest.mark.parametrize("window", [0, 1, WINDOW - 1, 7 * DAY + 1, 2**24 - 1])
+@pytest.mark.parametrize("window", [0, 1, WINDOW - 1, 7 * DAY + 1, 2**23 + WINDOW, 2**24 - 1])
 def test_post__window_out_of_range__reverts(world: World, window: int) -> None:
     with reverts("jobs: challenge_window range"):
         _post(world, **world.judged(challenge_window=window))

@@ -86,6 +86,15 @@ def test_engage__slots__are_filled_and_no_further(seated: World) -> None:
     engage(seated, node)
 
 
+def test_engage__most_slots__are_all_filled_and_no_further(seated: World) -> None:
+    node = seated.register(slots=63)
+    for taken in range(63):
+        assert node_state(seated, node).busy == taken
+        engage(seated, node, bond=0)
+    with reverts("nodes: no free slot"):
+        engage(seated, node, bond=0)
+
+
 def test_engage__free_stake__is_needed_to_the_unit(seated: World) -> None:
     node = seated.register(stake=ETHER)
     engage(seated, node, bond=ETHER - 10)
@@ -95,6 +104,16 @@ def test_engage__free_stake__is_needed_to_the_unit(seated: World) -> None:
     with reverts("nodes: free stake short"):
         engage(seated, node, bond=1)
     engage(seated, node, bond=0)
+
+
+def test_engage__half_of_the_largest_stake_reserved__leaves_the_other_half(seated: World) -> None:
+    half = 2**79
+    seated.evm.set_balance(seated.owner, 2**80)
+    node = seated.register(stake=2**80 - 1)
+    engage(seated, node, bond=half)
+    with reverts("nodes: free stake short"):
+        engage(seated, node, bond=half)
+    engage(seated, node, bond=half - 1)
 
 
 def test_engage__stake_fallen_below_half_the_minimum__reverts_until_it_is_filled_up(seated: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, State
 from tests.kit.evm import NATIVE, reverts
-from tests.kit.steps import SLASH, around, credited, node_state, running, submitted
+from tests.kit.steps import SLASH, around, credited, engage, from_jobs, node_state, running, submitted
 from tests.kit.world import ETHER, UNBONDING, World
 
 
@@ -64,6 +64,18 @@ def test_exit_finish__bond_outstanding__waits_for_the_settle(world: World) -> No
         world.nodes.send.exit_finish(node)
     world.settle(terms)
     world.nodes.send.exit_finish(node)
+
+
+def test_exit_finish__bond_of_half_the_largest_stake__is_outstanding(seated: World) -> None:
+    seated.evm.set_balance(seated.owner, 2**80)
+    node = seated.register(stake=2**79)
+    engage(seated, node, bond=2**79)
+    from_jobs(seated, "submitted", node, seated.operator)
+    _leave(seated, node)
+    with reverts("nodes: bond outstanding"):
+        seated.nodes.send.exit_finish(node)
+    from_jobs(seated, "settled", node, 2**79, True, 0, 0)
+    seated.nodes.send.exit_finish(node)
 
 
 def test_exit_finish__lease_running__waits_for_the_reclaim_and_pays_the_rest(market: World) -> None:

@@ -74,3 +74,11 @@ def test_update_offer__while_a_lease_runs__reverts_until_it_is_submitted(seated:
         _update(seated, node, words.pack_offer(BIGGER))
     from_jobs(seated, "submitted", node, seated.operator)
     _update(seated, node, words.pack_offer(BIGGER))
+
+
+def test_update_offer__while_many_leases_run__reverts(seated: World) -> None:
+    node = seated.register(slots=32)
+    for _ in range(32):
+        engage(seated, node, bond=0)
+    with reverts("nodes: busy"):
+        _update(seated, node, words.pack_offer(BIGGER))

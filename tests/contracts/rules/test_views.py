@@ -61,6 +61,19 @@ def test_check__parents__cost_one_keeper_fee_more(world: World, units: int) -> N
         world.rules.call.check(words.pack_terms(terms), [])
 
 
+@pytest.mark.parametrize(("count", "taken"), [(15, True), (16, False)])
+def test_check__parents__are_fifteen_at_most(world: World, count: int, taken: bool) -> None:
+    """JobRegistry takes no more either; Rules holds to it by itself."""
+    conditions = sum(Condition.ALWAYS << 2 * at for at in range(count))
+    packed = (conditions.to_bytes(32, "big"), *(bytes([at + 1]) * 32 for at in range(count)))
+    terms = words.pack_terms(world.terms(parents_hash=parents_hash(packed)))
+    if taken:
+        assert words.unpack_unit(world.rules.call.check(terms, packed)[0]).state is State.BLOCKED
+    else:
+        with reverts(""):
+            world.rules.call.check(terms, packed)
+
+
 # ---- what a unit's word is next ----
 
 RUNNING = Unit(state=State.RUNNING, node=NodeId(3), rate=7, attempts=1)
