@@ -86,6 +86,16 @@ def from_jobs(world: World, name: str, *args: Any) -> Receipt:
     return getattr(world.nodes.send, name)(*args, sender=world.evm.account("registry"))
 
 
+def number_nodes_from(world: World, node: int) -> None:
+    """Have the next node that registers, the first of its market, get this id: nobody registers two billion before."""
+    evm = world.evm
+    assert evm.storage_at(world.nodes, 0) == 1, "totals lie in the first slot"
+    evm.settle()
+    point = evm._machine.snapshot()
+    evm._machine.insert_account_storage(world.nodes.address, 0, node)
+    evm._machine.revert(point)
+
+
 def engage(world: World, node: NodeId, *, rate: int = 0, operator: str | None = None, **changes: Any) -> Receipt:
     """Engage a node as JobRegistry."""
     return from_jobs(world, "engage", node, operator or world.operator, ask(**changes), rate)

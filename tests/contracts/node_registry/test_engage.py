@@ -41,6 +41,15 @@ def test_engage__pending_ask__is_locked_from_the_end_of_its_notice(seated: World
         assert engage(seated, node).value[0] == (OFFER.ask if offset < 0 else 9)
 
 
+def test_engage__pending_ask_of_80_bits__is_locked_whole(seated: World) -> None:
+    node = seated.register()
+    for rate in (2**79, 2**80 - 1):
+        seated.nodes.send.set_ask(node, rate, sender=seated.owner)
+        seated.evm.warp(ASK_NOTICE)
+        seated.nodes.send.beat(node, sender=seated.operator)
+        assert engage(seated, node, ceiling=2**80 - 1).value[0] == rate
+
+
 def test_engage__lapsed_node_after_a_beat__clears_nothing_else(seated: World) -> None:
     node = seated.register()
     seated.evm.warp(DEAD_AFTER - 1)

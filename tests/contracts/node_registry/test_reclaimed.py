@@ -270,3 +270,16 @@ def test_reclaimed__above_the_ration__burns_the_least_that_was_asked(seated_mark
         with credited(seated_market) as got:
             _reclaimed(seated_market, node, reward=10**12, least=least)
         assert got == {"keeper": 10**12} | ({"dead": burnt} if burnt else {})
+
+
+def test_reclaimed__past_2038__is_a_silence_only_of_a_dead_node(seated: World) -> None:
+    seated.evm.at(2**31)
+    node = seated.register()
+    for _ in range(2):
+        engage(seated, node)
+    seated.evm.warp(DEAD_AFTER - 1)
+    _reclaimed(seated, node, fee=0)
+    assert node_state(seated, node).s == 0
+    seated.evm.warp(1)
+    _reclaimed(seated, node, fee=0)
+    assert node_state(seated, node).s == ONE
