@@ -155,6 +155,13 @@ def test_post__least_window__is_the_frozen_policys() -> None:
         _post(world, **world.judged(challenge_window=0))
 
 
+def test_post__least_window_of_twenty_bits__counts_whole() -> None:
+    world = World(policy=replace(POLICY, min_challenge_window=2**19))
+    with reverts("jobs: challenge_window range"):
+        _post(world, **world.judged(challenge_window=2**19 - 1))
+    _post(world, **world.judged(challenge_window=2**19))
+
+
 def test_post__window_is_looked_at_before_the_judge_is_asked(world: World) -> None:
     """No foreign code runs for terms that are refused anyway."""
     world.judge.send.set_refuses(True)

@@ -141,13 +141,25 @@ def test_post__most_units__are_taken(world: World) -> None:
     assert world.lock_of(terms) == 2**20 * BUDGET
 
 
-@pytest.mark.parametrize("fields", [dict(chunk=0), dict(chunk=257, units=257), dict(chunk=2, units=3), dict(chunk=2)])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(chunk=0),
+        dict(chunk=257, units=257),
+        dict(chunk=2, units=3),
+        dict(chunk=2),
+        dict(chunk=2**15 + 1, units=2**15 + 1),
+    ],
+)
 def test_post__chunk_out_of_range__reverts(world: World, fields: dict[str, int]) -> None:
     with reverts("jobs: chunk out of range"):
         _post_words(world, words.pack_terms(world.terms(**fields)), BUDGET)
 
 
-@pytest.mark.parametrize("fields", [dict(chunk=2, units=2), dict(chunk=256, units=256), dict(chunk=2, units=4)])
+@pytest.mark.parametrize(
+    "fields",
+    [dict(chunk=2, units=2), dict(chunk=256, units=256), dict(chunk=2, units=4), dict(chunk=3, units=2**23 + 1)],
+)
 def test_post__chunks__are_not_built(world: World, fields: dict[str, int]) -> None:
     with reverts("jobs: no chunks yet"):
         _post(world, **fields)
@@ -159,7 +171,9 @@ def test_post__replicas_out_of_range__revert(world: World, replicas: int) -> Non
         _post(world, replicas=replicas, quorum=max(replicas, 1))
 
 
-@pytest.mark.parametrize(("replicas", "quorum"), [(1, 0), (1, 2), (3, 1), (3, 4), (5, 2), (5, 6), (7, 3), (7, 8)])
+@pytest.mark.parametrize(
+    ("replicas", "quorum"), [(1, 0), (1, 2), (3, 1), (3, 4), (3, 10), (5, 2), (5, 6), (7, 3), (7, 8)]
+)
 def test_post__quorum_out_of_range__reverts(world: World, replicas: int, quorum: int) -> None:
     with reverts("jobs: quorum out of range"):
         _post(world, replicas=replicas, quorum=quorum)
@@ -426,6 +440,11 @@ def test_post__keeper_fee__lies_between_the_minimum_and_the_price(world: World) 
             _post(world, keeper_fee=fee)
     for fee in (10**11, 10**17):
         _post(world, keeper_fee=fee)
+
+
+def test_post__keeper_fee_of_80_bits__is_no_fee_of_fewer(world: World) -> None:
+    with reverts("jobs: keeper_fee out of range"):
+        _post_words(world, words.pack_terms(world.terms(keeper_fee=2**79 + KEEPER_FEE)), BUDGET)
 
 
 def test_post__price_below_the_least_keeper_fee__takes_that_fee() -> None:

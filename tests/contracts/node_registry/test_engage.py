@@ -43,8 +43,11 @@ def test_engage__pending_ask__is_locked_from_the_end_of_its_notice(seated: World
 
 def test_engage__pending_ask_of_80_bits__is_locked_whole(seated: World) -> None:
     node = seated.register()
+    before = OFFER.ask
     for rate in (2**79, 2**80 - 1):
         seated.nodes.send.set_ask(node, rate, sender=seated.owner)
+        assert engage(seated, node, ceiling=2**80 - 1).value[0] == before
+        before = rate
         seated.evm.warp(ASK_NOTICE)
         seated.nodes.send.beat(node, sender=seated.operator)
         assert engage(seated, node, ceiling=2**80 - 1).value[0] == rate
@@ -245,9 +248,9 @@ def test_engage__seasoned__is_off_probation(seated: World) -> None:
     node = seated.register()
     for number in range(5):
         assert not node_state(seated, node).seasoned, f"seasoned after {number}"
-        engage(seated, node)
+        assert not engage(seated, node).value[1]
         from_jobs(seated, "submitted", node, seated.operator)
         from_jobs(seated, "settled", node, BOND, True, 10**15, 0)
     assert node_state(seated, node).seasoned
-    engage(seated, node, probation=0)
-    engage(seated, node, probation=0)
+    for _ in range(2):
+        assert engage(seated, node, probation=0).value == (OFFER.ask, True)

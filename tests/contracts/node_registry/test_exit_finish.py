@@ -35,6 +35,17 @@ def test_exit_finish__by_anyone__credits_the_owner_and_wipes_the_record(market: 
         market.nodes.send.exit_start(node, sender=market.owner)
 
 
+def test_exit_finish__owner_with_the_highest_bit__is_credited(world: World) -> None:
+    high = world.stranger
+    assert int(high, 16) >> 159 == 1
+    node = world.register(owner=high, stake=ETHER)
+    world.nodes.send.exit_start(node, sender=high)
+    world.evm.warp(UNBONDING)
+    with credited(world) as got:
+        world.nodes.send.exit_finish(node)
+    assert got == {"stranger": ETHER}
+
+
 def test_exit_finish__unbonding__is_valid_from_its_end_on(world: World) -> None:
     node = world.register()
     world.nodes.send.exit_start(node, sender=world.owner)

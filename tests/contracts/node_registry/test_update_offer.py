@@ -29,6 +29,12 @@ def test_update_offer__default__keeps_the_ask(seated: World) -> None:
     assert seated.node(node).offer == expected
 
 
+def test_update_offer__ask_of_80_bits__is_kept_whole(seated: World) -> None:
+    node = seated.register(ask=2**80 - 1)
+    _update(seated, node, words.pack_offer(BIGGER))
+    assert seated.node(node).offer.ask == 2**80 - 1
+
+
 def test_update_offer__pending_ask__stays_pending(seated: World) -> None:
     node = seated.register()
     seated.nodes.send.set_ask(node, 7, sender=seated.owner)

@@ -56,6 +56,7 @@ def test_set_policy__within_a_pause__changes_the_held_one(world: World) -> None:
         dict(version=2),
         dict(fee_bps=1_001),
         dict(fee_bps=1_023),
+        dict(fee_bps=1_001, probation_price=0),
         dict(fee_bps=0),
         dict(fee_bps=9, probation_price=1),
         dict(fee_bps=1_000),  # a job of probation_price would be two full successes

@@ -185,7 +185,7 @@ def test_ruled__fields__replace_outcome_and_fuel_seconds_of_a_confirmed_unit_alo
     for verdict in (Verdict.RELEASE, Verdict.REJECT, Verdict.VOID):
         with reverts("jobs: outcome out of range"):
             _ruled(world, verdict, fuel, fields)
-    for outcome in (6, 15):
+    for outcome in (6, 9, 15):
         with reverts("jobs: outcome out of range"):
             _ruled(world, Verdict.CONFIRM, fuel, words.pack(words.FIELDS, {"outcome": outcome, "seconds": 5}))
     with reverts("jobs: used out of range"):
