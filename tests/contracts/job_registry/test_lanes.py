@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import Accused, Gate, NodeId, State, UnitFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import RESUMABLE, credited, node_state, number_nodes_from, other, won
+from tests.kit.steps import RESUMABLE, credited, node_state, other, set_totals, won
 from tests.kit.world import POLICY, World
 
 RATE = 2**79
@@ -23,7 +23,7 @@ FIRST = NodeId(2**31)
 def large(world: World) -> World:
     """A market after 2038, whose next node is the first of the upper half of all ids."""
     world.evm.at(2**31)
-    number_nodes_from(world, FIRST)
+    set_totals(world, next_id=FIRST)
     return world
 
 
@@ -121,6 +121,7 @@ def test_lanes__silent_node__is_reclaimed_from_at_its_second(large: World) -> No
         large.reclaim(terms)
     large.evm.warp(1)
     large.reclaim(terms)
+    assert large.register() == node + 1
 
 
 def test_lanes__eight_tips__are_taken_off_the_refund(world: World) -> None:
