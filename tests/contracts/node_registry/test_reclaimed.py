@@ -104,6 +104,14 @@ def test_reclaimed__ration_exactly_burnt__holds_the_next_back(seated: World) -> 
     assert _fail(seated, node).event("Slashed")["burnt"] == 0
 
 
+def test_reclaimed__minimum_that_the_governor_raised__leaves_the_ration_as_it_was(seated: World) -> None:
+    """Else whoever governs decides how much of everybody's stake an hour may burn."""
+    node = seated.register(stake=20 * ETHER)
+    seated.nodes.send.set_minimum_stake(2 * MINIMUM_STAKE)
+    _fail(seated, node, bond=ETHER, slash=RATION, reward=0)
+    assert _fail(seated, node).event("Slashed")["burnt"] == 0
+
+
 def test_reclaimed__next_clock_hour__starts_a_new_ration(seated: World) -> None:
     node = seated.register(stake=20 * ETHER)
     _fail(seated, node, bond=ETHER, slash=RATION, reward=0)
