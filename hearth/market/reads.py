@@ -465,11 +465,12 @@ class Market:
             page = self._page("status", asked, count=len(asked), block=block)
             for (_, index), (job, word, second, accused, kept) in zip(asked, page, strict=True):
                 if words.is_header(job):
-                    header = headers.setdefault(job, as_written(words.unpack_header, job))
-                    view = as_written(_lease, header, index, word, second, accused)
+                    if job not in headers:
+                        headers[job] = as_written(words.unpack_header, job)
+                    view = as_written(_lease, headers[job], index, word, second, accused)
                 else:
                     view = as_written(_view_of, word, second, accused)
-                found.append(UnitStatus(job, view, _resumed(view.unit.resume, kept)))
+                found.append(UnitStatus(job, view, as_written(_resumed, view.unit.resume, kept)))
         return found
 
     def stored(
@@ -486,7 +487,8 @@ class Market:
             page = jobs[start : start + PAGE]
             for one, first in zip(page, self.statuses([(one.job_id, 0) for one in page], block), strict=True):
                 if first.job:
-                    known.append((one, first, words.unpack_header(first.job) if words.is_header(first.job) else None))
+                    told = job_of(first.job)
+                    known.append((one, first, told if isinstance(told, Header) else None))
                 else:
                     self.strays.note(one.log, f"job 0x{one.job_id.hex()[:12]} is not on the chain")
             rest = self._rest_of(
@@ -629,8 +631,9 @@ class Market:
         packed = (words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation)
         found: list[Gate] = []
         for first, count in self._node_ranges(block):
-            page = self._page("gates", packed, first, count, count=count, block=block)
-            found.extend(as_written(Gate, code) for code in page)
+            found.extend(
+                as_written(Gate, code) for code in self._page("gates", packed, first, count, count=count, block=block)
+            )
         return found
 
     def last_seen(self, node: NodeId, block: BlockRef = "latest") -> int:
@@ -747,10 +750,6 @@ def _no_job(job_id: JobId) -> NotFoundError:
     return NotFoundError(f"there is no job 0x{job_id.hex()}", hint="hearth jobs --all")
 
 
-def _view_of(word: int, second: int, accused: int) -> UnitView:
-    return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
-
-
 def _resumed(attempt: int, kept: Sequence[int]) -> dict[int, Kept]:
     """Return by attempt the checkpoints that one resumed from, of which each names the one before it.
 
@@ -760,11 +759,15 @@ def _resumed(attempt: int, kept: Sequence[int]) -> dict[int, Kept]:
     for word in kept:
         if not attempt or attempt in found:
             raise no_answer("Lens.status", bytes(32))
-        found[attempt] = as_written(words.unpack_kept, word)
+        found[attempt] = words.unpack_kept(word)
         attempt = found[attempt].resume
     if attempt and len(found) < formulas.MAX_RESUMED:
         raise no_answer("Lens.status", bytes(32))
     return found
+
+
+def _view_of(word: int, second: int, accused: int) -> UnitView:
+    return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
 
 
 def _lease(header: Header, index: int, word: int, second: int, accused: int) -> UnitView:
