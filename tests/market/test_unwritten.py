@@ -11,22 +11,28 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from eth_abi.abi import encode
 
 from hearth.base.errors import ChainError
 from hearth.market.calls import Upkeep, UpkeepOp
+from hearth.market.profiles import DEVNET
 from hearth.market.reads import Market, UnitView, job_of
 from hearth.protocol import words
-from hearth.protocol.types import Accused, Header, JobId, NodeId, State, Unit
+from hearth.protocol.formulas import ask_of
+from hearth.protocol.types import Accused, Gate, Header, JobId, NodeId, State, Unit
 from tests.kit import build
 from tests.kit.scripted import ScriptedMarket
 
 JOB = JobId(b"\xaa" * 32)
+KEPT = {"seconds": 60, "rate": 1, "node": 3, "resume": 0, "before": 0}
 TERMS = words.pack_terms(build.terms())
 READS: dict[str, Callable[[Market], Any]] = {
     "newest": lambda market: market.newest(1, market.port.head()),
     "header": lambda market: market.header(JOB),
     "unit": lambda market: market.unit(JOB),
     "units": lambda market: market.units(JOB, 0, 1, header=Header(touched=1)),
+    "statuses": lambda market: market.statuses([(JOB, 0)]),
+    "overview": lambda market: market.overview(),
     "unit_now": lambda market: market.unit_now(TERMS, 0),
     "job_words": lambda market: job_of(market.job_words([JOB])[0]),
     "fit": lambda market: market.fit(TERMS, 0, NodeId(1)),
@@ -67,6 +73,9 @@ def _serving(word: bytes) -> Market:
         for name, count in views.items():
             say(contract, name, word * count)
     page = (32).to_bytes(32, "big") + (1).to_bytes(32, "big")
+    status = encode(["(uint256,uint256,uint256,uint256,uint256[])[]"], [[(*[int.from_bytes(word, "big")] * 4, [])]])
+    say("Lens", "status", status)
+    say("Lens", "overview", word * 3 + bytes(32) + word * 10)
     say("Lens", "units", page + word * 3)
     say("Lens", "jobs", page + word)
     return rig.market
@@ -87,9 +96,31 @@ def test_read__words_that_no_contract_writes__are_the_providers_fault(read: str,
 
 def test_nodes__record_that_no_contract_writes__is_the_providers_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     market = _serving(b"\xff" * 32)
-    monkeypatch.setattr(market, "node_pages", lambda block, next_id: iter([(NodeId(1), b"\xff" * 32 * 7)]))
+    monkeypatch.setattr(market, "node_pages", lambda block, end: iter([(NodeId(1), b"\xff" * 32 * 7)]))
     with pytest.raises(ChainError, match="no contract writes"):
         market.nodes("latest")
+
+
+def test_statuses__checkpoint_that_no_contract_writes__is_the_providers_fault() -> None:
+    rig = ScriptedMarket()
+    rig.chain.mine()
+    word = words.pack_unit(Unit(state=State.RUNNING, attempts=2, resume=1))
+    for kept in (words.pack(words.KEPT, KEPT), 1 << 255):
+        told = [(word, word, 0, 0, [kept])]
+        rig.answer("Lens", "status", ["(uint256,uint256,uint256,uint256,uint256[])[]"], [told])
+        with nullcontext() if kept < 1 << 255 else pytest.raises(ChainError, match="no contract writes"):
+            (found,) = rig.market.statuses([(JOB, 0)])
+            assert found.kept[1].seconds == KEPT["seconds"]
+
+
+def test_gates__gate_that_no_contract_has__is_the_providers_fault() -> None:
+    rig = ScriptedMarket()
+    rig.chain.mine()
+    rig.answer("NodeRegistry", "totals", ["uint256"], [2])
+    for code in (0, max(Gate) + 1):
+        rig.answer("Lens", "gates", ["uint256[]"], [[code]])
+        with nullcontext() if code == 0 else pytest.raises(ChainError, match="no contract writes"):
+            assert rig.market.gates(ask_of(build.terms(), DEVNET.policy)) == [Gate.FITS]
 
 
 def test_check_upkeep__operation_that_no_contract_has__is_the_providers_fault() -> None:
