@@ -145,6 +145,16 @@ def test_lanes__expired_unit__is_no_open_one(world: World) -> None:
     assert world.unit(terms).state is State.EXPIRED
 
 
+def test_lanes__expired_unit_of_an_array__is_no_open_one(world: World) -> None:
+    node, terms = world.register(), world.post(units=2, match_window=30, deadline=world.evm.now + LEASE + 29)
+    world.propose(terms, node)
+    world.evm.warp(30)
+    world.expire(terms)
+    for match in (world.propose, world.claim):
+        with reverts("jobs: not open"):
+            match(terms, node)
+
+
 def test_lanes__cancelled_job__is_no_blocked_one(world: World) -> None:
     """Its state is that of a job that waits for others, with the lane's highest bit."""
     assert State.CANCELLED == State.BLOCKED | 8
