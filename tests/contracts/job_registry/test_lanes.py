@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.types import Accused, Gate, NodeId, State, UnitFlag
+from hearth.protocol.parents import Condition
+from hearth.protocol.types import SENTINEL, Accused, Gate, NodeId, State, UnitFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import RESUMABLE, credited, node_state, other, set_totals, won
+from tests.kit.steps import LEASE, RESUMABLE, credited, node_state, other, set_totals, won
 from tests.kit.world import POLICY, World
 
-RATE = 2**79
+RATE = 2**79 + 10**9
 CEILING = 2**80 - 1
 SECOND = RATE // 10**6
 LARGE: dict[str, Any] = {"ceiling": CEILING, "max_seconds": 1}
@@ -122,6 +123,52 @@ def test_lanes__silent_node__is_reclaimed_from_at_its_second(large: World) -> No
     large.evm.warp(1)
     large.reclaim(terms)
     assert large.register() == node + 1
+
+
+def test_lanes__expired_unit__is_no_open_one(world: World) -> None:
+    """Its state is that of an open unit with the lane's highest bit."""
+    assert State.EXPIRED == State.OPEN | 8
+    node, terms = world.register(), world.post(match_window=30, deadline=world.evm.now + LEASE + 29)
+    world.propose(terms, node)
+    world.evm.warp(30)
+    world.expire(terms)
+    packed = words.pack_terms(terms)
+    for call in (world.ack, world.cancel, world.expire):
+        with reverts("jobs: not open"):
+            call(terms)
+    for match in (world.propose, world.claim):
+        with reverts("jobs: not open"):
+            match(terms, node)
+    for claim in (False, True):
+        assert world.lens.call.fit(packed, 0, node, claim) == Gate.NOT_OPEN
+    assert world.lens.call.claimable_from(packed, 0, RATE) == SENTINEL
+    assert world.unit(terms).state is State.EXPIRED
+
+
+def test_lanes__expired_unit_of_an_array__is_no_open_one(world: World) -> None:
+    node, terms = world.register(), world.post(units=2, match_window=30, deadline=world.evm.now + LEASE + 29)
+    world.propose(terms, node)
+    world.evm.warp(30)
+    world.expire(terms)
+    for match in (world.propose, world.claim):
+        with reverts("jobs: not open"):
+            match(terms, node)
+
+
+def test_lanes__cancelled_job__is_no_blocked_one(world: World) -> None:
+    """Its state is that of a job that waits for others, with the lane's highest bit."""
+    assert State.CANCELLED == State.BLOCKED | 8
+    parent = world.post()
+    world.cancel(parent)
+    terms = world.post_after((parent, Condition.ALWAYS), deadline=world.evm.now + LEASE + 29)
+    world.cancel(terms)
+    with reverts("jobs: not blocked"):
+        world.unlock(terms)
+    world.evm.warp(30)
+    for call in (world.cancel, world.expire):
+        with reverts("jobs: not open"):
+            call(terms)
+    assert world.unit(terms).state is State.CANCELLED
 
 
 def test_lanes__eight_tips__are_taken_off_the_refund(world: World) -> None:

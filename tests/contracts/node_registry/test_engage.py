@@ -188,6 +188,15 @@ def test_engage__size__is_enough_when_equal(seated: World, size: str, reason: st
         engage(seated, node, needs=replace(FULL, **{size: offered + 1}))
 
 
+@pytest.mark.parametrize(("size", "reason"), SIZES)
+def test_engage__highest_bit_of_a_size__is_offered_and_needed(seated: World, size: str, reason: str) -> None:
+    highest = {"tier": 32, "gpu_count": 32, "vram_gib": 512, "cores": 512, "ram_gib": 8_192, "disk_gib": 65_536}[size]
+    needs = Needs(runtimes=Runtime.WASM, **{size: highest})
+    engage(seated, seated.register(**{size: highest}), needs=needs)
+    with reverts(reason):
+        engage(seated, seated.register(**{size: highest - 1}), needs=needs)
+
+
 def test_engage__several_gates_fail__names_the_first(seated: World) -> None:
     node = seated.register()
     needs = Needs(

@@ -54,6 +54,7 @@ def test_set_policy__within_a_pause__changes_the_held_one(world: World) -> None:
     [
         dict(version=0),
         dict(version=2),
+        dict(version=129),
         dict(fee_bps=1_001),
         dict(fee_bps=1_023),
         dict(fee_bps=1_001, probation_price=0),
@@ -73,6 +74,7 @@ def test_set_policy__within_a_pause__changes_the_held_one(world: World) -> None:
         dict(min_bond_bps=0),
         # A newcomer's late proof could not be confirmed before it ends unproven.
         dict(fresh_delay=7_201, min_challenge_window=7_200),
+        dict(fresh_delay=2**15, min_challenge_window=2**15 - 1),
         dict(fresh_delay=65_535, min_challenge_window=1),
         dict(min_match_window=0),
         dict(min_match_window=301),
