@@ -318,20 +318,27 @@ def said(results: dict[str, Any]) -> str:
             f"{max(row['peak_mib'] for row in workers)} MiB |"
         )
     steps = ", ".join(f"{name} {ms} ms" for name, ms in seasoned["timeline_ms"].items())
-    pace = seasoned["units"] / seasoned["blocks"] / WORKERS
+    pace = seasoned["units"] / seasoned["blocks"] / WORKERS / SLOTS
     asked = sum(sum(row["calls"].values()) for row in seasoned["processes"][:-1]) / seasoned["units"]
     lines += [
         "",
         f"A unit of a seasoned node, from the block with its lease to the block that pays it: {steps}.",
         f"It takes a worker {asked:.0f} calls, and here {seasoned['claims']} claims for {seasoned['units']} units. "
-        "A worker has one claim of an array's",
-        "next unit in flight, a finish's or one of its own, so it begins one unit a block at most: "
-        f"here {pace:.2f}. That, and not the machine, is the limit:",
-        f"{AIM_RATE} units a minute at {AIM_CALLS} calls a block, which were aimed for, need several claims at once "
-        "and fewer reads a transaction.",
+        "A result and the claim of the next unit are",
+        f"one call, so a slot ends one unit a block at most: here {pace:.2f}. {limit(seasoned)}",
+        f"Aimed for were {AIM_RATE} units a minute at {AIM_CALLS} calls a block.",
         "",
     ]
     return "\n".join(lines) + "\n"
+
+
+def limit(seasoned: dict[str, Any]) -> str:
+    """Say what kept the rate down, by what a unit's steps took: all but the wait for the block that pays it is work."""
+    steps = seasoned["timeline_ms"]
+    work, block = sum(steps.values()) - steps["mined"], 1_000 * seasoned["seconds"] / seasoned["blocks"]
+    if work < block:
+        return f"Of the {block:.0f} ms of a block a unit needs {work}: the rest is waiting, so blocks are the limit."
+    return f"A unit needs {work} ms, more than the {block:.0f} of a block: this machine is the limit."
 
 
 @click.command()

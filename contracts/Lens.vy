@@ -12,11 +12,14 @@
 @custom:kill Nothing to switch off: deploy another.
 """
 
+from ethereum.ercs import IERC20
+
 from interfaces import IEscrow
 from interfaces import IJobRegistry
 from interfaces import IJudge
 from interfaces import ILens
 from interfaces import INodeRegistry
+from interfaces import IRules
 
 implements: ILens
 
@@ -28,6 +31,7 @@ import reasons
 MAX_PAGE: constant(uint256) = 256
 MAX_CANDIDATES: constant(uint256) = 64
 MAX_NODES_CHECKED: constant(uint256) = 128
+MAX_RESUMED: constant(uint256) = 8  # checkpoints that one result pays, as in JobRegistry
 ALL: constant(uint256) = max_value(uint256)
 
 SETTLE: constant(uint256) = 1
@@ -44,7 +48,9 @@ NOT_OPEN: constant(uint256) = 20
 
 JOBS: public(immutable(IJobRegistry))
 NODES: public(immutable(INodeRegistry))
+RULES: public(immutable(IRules))
 ESCROW: public(immutable(IEscrow))
+ASSET: immutable(address)  # zero for the native coin
 DEAD_AFTER: immutable(uint256)
 
 
@@ -56,7 +62,10 @@ def __init__(jobs: IJobRegistry, nodes: INodeRegistry):
     """
     JOBS = jobs
     NODES = nodes
-    ESCROW = IEscrow(staticcall jobs.ESCROW())
+    RULES = IRules(staticcall jobs.RULES())
+    escrow: IEscrow = IEscrow(staticcall jobs.ESCROW())
+    ESCROW = escrow
+    ASSET = staticcall escrow.ASSET()
     DEAD_AFTER = staticcall nodes.DEAD_AFTER()
 
 
@@ -72,12 +81,68 @@ def nodes(first: uint256, count: uint256) -> DynArray[INodeRegistry.Node, MAX_PA
     @return Records; all zero for an exited node.
     """
     page: DynArray[INodeRegistry.Node, MAX_PAGE] = []
-    end: uint256 = min(first + min(count, MAX_PAGE), (staticcall NODES.totals()) & packing.TOTALS_NEXT_ID_MASK)
+    size: uint256 = self._size(first, count)
     for i: uint256 in range(MAX_PAGE):
-        if first + i >= end:
+        if i >= size:
             break
         page.append(staticcall NODES.get(first + i))
     return page
+
+
+@view
+@external
+@reentrant
+def gates(ask: INodeRegistry.Ask, first: uint256, count: uint256) -> DynArray[uint256, MAX_PAGE]:
+    """
+    @notice Say which of nodes first .. first + count - 1 could take a job that is not posted yet; fewer at the end; at
+            most 256.
+    @param ask What JobRegistry would make of the job's terms.
+    @return The first gate of NodeRegistry that keeps each from it, 0 if it fits; an exited node is silent.
+    """
+    page: DynArray[uint256, MAX_PAGE] = []
+    size: uint256 = self._size(first, count)
+    for i: uint256 in range(MAX_PAGE):
+        if i >= size:
+            break
+        page.append(staticcall NODES.gate(first + i, ask))
+    return page
+
+
+@view
+@external
+@reentrant
+def overview() -> ILens.Overview:
+    """
+    @return The market as a whole: what a first look at it needs.
+    """
+    held: uint256 = ESCROW.address.balance
+    if ASSET != empty(address):
+        held = staticcall IERC20(ASSET).balanceOf(ESCROW.address)
+    policy: uint256 = 0
+    held_policy: uint256 = 0
+    previous: uint256 = 0
+    previous_until: uint256 = 0
+    paused_until: uint256 = 0
+    policy, held_policy, previous, previous_until, paused_until = staticcall RULES.policies()
+    # A pause holds the parameters back; they come again at its end.
+    if policy == 0:
+        policy = held_policy
+    return ILens.Overview(
+        chain_id=chain.id,
+        number=block.number,
+        time=block.timestamp,
+        asset=ASSET,
+        held=held,
+        tracked=staticcall ESCROW.tracked(),
+        posted=staticcall JOBS.posted(),
+        totals=staticcall NODES.totals(),
+        policy=policy,
+        previous_policy=previous,
+        previous_until=previous_until,
+        posts_paused_until=paused_until,
+        registrations_paused_until=staticcall NODES.paused_until(),
+        minimum_stake=staticcall NODES.minimum_stake(),
+    )
 
 
 @view
@@ -98,7 +163,7 @@ def jobs(job_ids: DynArray[bytes32, MAX_PAGE]) -> DynArray[uint256, MAX_PAGE]:
 @reentrant
 def locks(controller: address, keys: DynArray[bytes32, MAX_PAGE]) -> DynArray[uint256, MAX_PAGE]:
     """
-    @param controller JobRegistry, whose keys are jobs' ids, or NodeRegistry, whose keys are nodes' ids.
+    @param controller JobRegistry, whose keys are submitters' addresses, or NodeRegistry, whose keys are nodes' ids.
     @return What Escrow holds under each key, in base units.
     """
     page: DynArray[uint256, MAX_PAGE] = []
@@ -133,6 +198,20 @@ def units(job_id: bytes32, first: uint256, count: uint256) -> DynArray[ILens.Uni
             break
         raw: uint256[4] = self._load(job_id, first + i)
         page.append(ILens.UnitView(word=raw[1], second=raw[2], accused=raw[3]))
+    return page
+
+
+@view
+@external
+@reentrant
+def status(places: DynArray[ILens.Place, MAX_PAGE]) -> DynArray[ILens.Status, MAX_PAGE]:
+    """
+    @return Of each place its job's word, the unit as stored, and the checkpoints that its attempt was resumed from.
+    """
+    page: DynArray[ILens.Status, MAX_PAGE] = []
+    for place: ILens.Place in places:
+        raw: uint256[4] = self._load(place.job_id, place.index)
+        page.append(ILens.Status(job=raw[0], word=raw[1], second=raw[2], accused=raw[3], kept=self._kept(place, raw)))
     return page
 
 
@@ -293,6 +372,36 @@ def performUpkeep(candidates: DynArray[ILens.Candidate, MAX_CANDIDATES], payee: 
 
 
 # ---- INTERNAL ----
+
+
+@view
+@internal
+def _size(first: uint256, count: uint256) -> uint256:
+    """
+    @return How many of the node ids first .. first + count - 1 a page has: at most 256, none that was not given out.
+    """
+    end: uint256 = (staticcall NODES.totals()) & packing.TOTALS_NEXT_ID_MASK
+    return min(min(count, MAX_PAGE), end - min(first, end))
+
+
+@view
+@internal
+def _kept(place: ILens.Place, raw: uint256[4]) -> DynArray[uint256, MAX_RESUMED]:
+    """
+    @return The checkpoints that a unit's attempt was resumed from, newest first.
+    """
+    found: DynArray[uint256, MAX_RESUMED] = []
+    key: bytes32 = place.job_id
+    if raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER:
+        key = keccak256(abi_encode(place.job_id, place.index))
+    attempt: uint256 = (raw[1] >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
+    for _: uint256 in range(MAX_RESUMED):
+        if attempt == 0:
+            break
+        kept: uint256 = staticcall JOBS.checkpoints(key, attempt)
+        found.append(kept)
+        attempt = (kept >> packing.KEPT_RESUME_SHIFT) & packing.KEPT_RESUME_MASK
+    return found
 
 
 @view

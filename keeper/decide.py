@@ -53,6 +53,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
+from keeper.heirs import hopes
 from keeper.match import Bucket, Winner, best_bucket, draw
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 from keeper.trust import JOB_PATIENCE, NODE_PATIENCE, Record
@@ -100,19 +101,16 @@ class _Decision:
         self.buckets: dict[tuple[Ask, str, frozenset[int]], Bucket | None] = {}
         self.due: list[_Due] = []
         self.known: dict[NodeId, Node] = {}
-        self.payee = config.payee.lower()
         self.nodes = dict(snapshot.records)
         self.jobs = {job.id: job.record for job in snapshot.jobs}
         self.waiting: Counter[NodeId | JobId] = Counter()
         """This keeper's proposals that may still be acked, by node and by job."""
         self.resting: dict[NodeId, int] = {}
-        self.heirs: dict[JobId, tuple[int, int]] = {}
-        """What unlocking the jobs that wait for a job pays, in base units, and the gas of it, by that job."""
+        self.hopes = hopes(snapshot, config, now)
 
     def run(self) -> Iterator[Action | Skip]:
         jobs = sorted(self.snapshot.jobs, key=lambda job: (-formulas.tip(job.terms), job.id))
         for job in jobs:
-            self.count_heir(job)
             for row in job.units:
                 self.take_stock(job, row)
         yield from self.rests()
@@ -201,29 +199,11 @@ class _Decision:
         if waits:
             return waits
         index, unit = (ALL, None) if row is None else (row.index, row.unit)
-        reward, gas = self.with_heirs(job, formulas.expire_reward(job.terms, unit, self.now - since), EXPIRE_GAS)
-        if not reward:
+        own = formulas.expire_reward(job.terms, unit, self.now - since)
+        if not own and job.id not in self.hopes:
             return Skip(name, "its end pays nobody: its submitter cancels it")
-        return self.worth(name, reward, gas) or Expire(job.id, index, reward=reward, gas=EXPIRE_GAS)
-
-    def count_heir(self, job: JobRow) -> None:
-        """Note what unlocking a job that waits pays, for whoever ends one of its parents."""
-        if not job.waits or not formulas.has_time(job.terms, job.policy, self.now):
-            return
-        for parent in {one.job for one in job.parents}:
-            fees, gas = self.heirs.get(parent, (0, 0))
-            self.heirs[parent] = fees + formulas.unlock_fee(job.terms), gas + unlocking_gas(len(job.parents))
-
-    def with_heirs(self, job: JobRow, reward: int, gas: int) -> tuple[int, int]:
-        """Return what the end of one of a job's units brings and costs, with its share of the unlocks after the last.
-
-        The end of a touched unit of an array pays nothing, and jobs may wait for the array. Each of its ends has an
-        equal share, so that many touched units are no bait.
-        """
-        fees, more = self.heirs.get(job.id, (0, 0))
-        rest = job.header is not None and not job.header.closed and job.header.touched < job.terms.leases
-        ends = len(job.units) + rest
-        return reward + fees // ends, gas + more // ends
+        reward = own + self.hopes.get(job.id, 0)
+        return self.worth(name, reward, EXPIRE_GAS) or Expire(job.id, index, reward=reward, gas=EXPIRE_GAS)
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit
@@ -279,7 +259,7 @@ class _Decision:
         terms, policy, now, config = job.terms, job.policy, self.now, self.config
         read = formulas.with_lapse(row.unit, row.best, policy, now)
         live = formulas.has_live_proposal(row.unit, policy, now)
-        own = live and self.is_own(row)
+        own = live and row.own
         refusal = self.no_proposal(job, read, live)
         if refusal:
             return Skip(name, refusal)
@@ -358,9 +338,6 @@ class _Decision:
 
     # ---- trust ----
 
-    def is_own(self, row: UnitRow) -> bool:
-        return row.best.payee.lower() == self.payee
-
     def take_stock(self, job: JobRow, row: UnitRow) -> None:
         """Count a unit's proposal: as a slot that it will take, and, where it is ours, as waiting or lapsed."""
         if row.unit.state != State.OPEN or not row.unit.window_end:
@@ -369,9 +346,9 @@ class _Decision:
         live = self.now < until
         if live:
             self.reserve(node, formulas.bond(job.terms, job.policy))
-        if self.is_own(row) and live:
+        if row.own and live:
             self.waiting.update((job.id, node))
-        elif self.is_own(row):
+        elif row.own:
             self.jobs[job.id] = self.jobs[job.id].lost(until)
             self.nodes[node] = self.nodes.get(node, Record()).lost(until)
 

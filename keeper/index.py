@@ -3,9 +3,9 @@
 Nodes: pages of `Lens.nodes`, written into the columns of `keeper.fleet.Fleet` at every block (beats emit no event).
 Units: every JobRegistry event that changes a unit carries its new word, so a page of logs is decoded by copying
 32 bytes per log into a column of words. A row is kept per unit that has been touched and has not ended; an array of
-2**20 units is one entry with its header, plus its touched units. What became of this keeper's own proposals, known by
-their payee, is kept by job and by node. Nothing here is truth: a reorg, a lost file or a mismatch with the chain
-(`compare`) costs a rebuild and nothing else.
+2**20 units is one entry with its header, plus its touched units. What became of this keeper's own proposals, those that
+it sent and that name its payee, is kept by job and by node. Nothing here is truth: a reorg, a lost file or a mismatch
+with the chain (`compare`) costs a rebuild and nothing else.
 
 No log stops a keeper. What cannot be placed is counted and stepped over; a job about which logs and chain contradict
 each other is doubted, and its keeper reads everything anew or sets the job aside (`keeper.reader`).
@@ -13,7 +13,7 @@ each other is doubted, and its keeper reads everything anew or sets the job asid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -93,7 +93,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A proposal of the payee's that its unit holds: its node, until when it may be acked, and the lapses before it."""
+    """A proposal of this keeper's that its unit holds: its node, until when it may be acked, the lapses before."""
 
     node: NodeId
     until: int
@@ -103,7 +103,19 @@ class _Sent:
 class Index:
     """The market as of the last block applied."""
 
-    def __init__(self, chain_id: int, registry: str, payee: str = "", capacity: int = 1_024) -> None:
+    def __init__(
+        self,
+        chain_id: int,
+        registry: str,
+        payee: str = "",
+        capacity: int = 1_024,
+        *,
+        sent: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        """Begin with nothing. `sent` says by its hash whether this keeper sent a transaction.
+
+        Anybody may name its payee. None: it is not known what was sent, and all that names the payee is its own.
+        """
         self.fleet = Fleet()
         self.logs = 0
         """Logs read since the rebuild."""
@@ -116,9 +128,10 @@ class Index:
         self.credited = 0
         """Base units that Escrow has credited to the payee, from the first block read."""
         self.records: dict[NodeId, Record] = {}
-        """What became of the payee's proposals of each node, but for those that a unit still holds."""
+        """What became of this keeper's proposals of each node, but for those that a unit still holds."""
         self._prefix = chain_id.to_bytes(32, "big") + bytes(12) + bytes.fromhex(registry[2:])
         self._payee = bytes.fromhex(payee.removeprefix("0x"))
+        self._was_sent = sent
         self._jobs: dict[bytes, _Job] = {}
         self._rows: dict[bytes, int] = {}
         self._keys: list[bytes] = [b""] * capacity
@@ -147,10 +160,11 @@ class Index:
         best_rows: list[int] = []
         best: list[bytes] = []
         moves, proposed = self._moves, self._proposed
+        own = self._own(logs)  # first: the journal may fail, and then nothing must be half applied
         for log in logs:
             kind = log.topics[0] if log.topics else b""
             if kind in moves:
-                row = self._move(log, kind, at)
+                row = self._move(log, kind, at, own)
                 if row < 0:
                     continue
                 rows.append(row)
@@ -193,7 +207,13 @@ class Index:
         else:
             entry.waiting = blocked
 
-    def _move(self, log: Log, kind: bytes, at: int) -> int:
+    def _own(self, logs: Sequence[Log]) -> set[bytes]:
+        """Return the hashes of the transactions that sent this keeper's proposals, among those that logs are of."""
+        proposed, payee, sent = self._proposed, self._payee, self._was_sent
+        named = {log.tx_hash for log in logs if log.data[44:64] == payee and log.topics and log.topics[0] == proposed}
+        return named if sent is None else {digest for digest in named if sent(digest)}
+
+    def _move(self, log: Log, kind: bytes, at: int, own: set[bytes]) -> int:
         """Return the row of the unit that a log moves, or -1 for a log about a whole array or one that fits nowhere."""
         topics = log.topics
         if len(topics) < 3 or len(log.data) < self._moves[kind]:
@@ -205,7 +225,7 @@ class Index:
                 row = self._first_event(log, at)
             if row in self._sent:
                 self._answer(row, kind, log.data)
-            if row >= 0 and kind == self._proposed and log.data[44:64] == self._payee:
+            if row >= 0 and log.tx_hash in own and kind == self._proposed and log.data[44:64] == self._payee:
                 self._remember(row, log.data)
         except ValueError:  # a word that no contract writes
             self._stray(log)
@@ -291,14 +311,14 @@ class Index:
         entry.closed, entry.waiting, entry.opened, entry.view = header.closed, header.waiting, header.opened, None
 
     def _remember(self, row: int, data: bytes) -> None:
-        """Keep a proposal of the payee's until something else becomes of its unit; `data` is its event's."""
+        """Keep a proposal of this keeper's until something else becomes of its unit; `data` is its event's."""
         policy = self._read(self._jobs[self._keys[row][:32]])[1]
         unit = words.unpack_unit(int.from_bytes(data[:32], "big"))
         best = words.unpack_best(int.from_bytes(data[32:64], "big"))
         self._sent[row] = _Sent(best.node, unit.window_end + policy.ack_time, unit.lapses)
 
     def _answer(self, row: int, kind: bytes, data: bytes) -> None:
-        """Record what became of the payee's proposal of a unit, by the unit's next event.
+        """Record what became of this keeper's proposal of a unit, by the unit's next event.
 
         A unit that holds a live proposal takes no claim and no cancel, so a start before it lapses is its ack, and
         what is neither that nor a better proposal comes after it lapsed.
@@ -424,7 +444,7 @@ class Index:
         best = Best()
         if unit.window_end:
             best = words.unpack_best(_int_of(self._seconds[row]))
-        return UnitRow(index, unit, best)
+        return UnitRow(index, unit, best, row in self._sent)
 
 
 def topics() -> set[bytes]:

@@ -7,6 +7,7 @@ same, the jobs in doubt are set aside: no log stops a keeper.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -38,9 +39,21 @@ class Reader:
     """Follow one market. `index` is what is known of it, `head` the block of the last look at the logs."""
 
     def __init__(
-        self, port: ChainPort, market: Market, network: Network, *, payee: str, span: int, metrics: KeeperMetrics
+        self,
+        port: ChainPort,
+        market: Market,
+        network: Network,
+        *,
+        payee: str,
+        sent: Callable[[bytes], bool] | None,
+        span: int,
+        metrics: KeeperMetrics,
     ) -> None:
-        """Begin before the market's first block; `span` is the number of blocks asked for at once."""
+        """Begin before the market's first block; `span` is the number of blocks asked for at once.
+
+        `sent` says by its hash whether this keeper sent a transaction, None where that is not known.
+        """
+        self._sent = sent
         self._port, self._market, self._network = port, market, network
         self._payee, self._span, self._metrics = payee, span, metrics
         self._rows: tuple[JobRow, ...] = ()
@@ -160,7 +173,7 @@ class Reader:
 
     def _begin(self) -> None:
         """Start an empty index, and a cursor before the market's first block."""
-        self.index = Index(self._network.job_chain_id, self._network.jobs, self._payee)
+        self.index = Index(self._network.job_chain_id, self._network.jobs, self._payee, sent=self._sent)
         addresses = [self._network.jobs, self._network.escrow]
         self._cursor = Cursor(self._port, addresses, self._network.deploy_block, topics=topics(), span=self._span)
         self._followed, self._borne = False, 0

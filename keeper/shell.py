@@ -79,6 +79,7 @@ class Keeper:
             self.market,
             network,
             payee=self.config.payee,
+            sent=None if sender is None else sender.journal.signed_here,
             span=settings.limits.page_blocks,
             metrics=self.metrics,
         )

@@ -14,11 +14,15 @@ from keeper.trust import Record
 
 @dataclass(frozen=True, slots=True)
 class UnitRow:
-    """A unit that has not ended, as stored on chain; `best` counts only while it is OPEN."""
+    """A unit that has not ended, as stored on chain; `best` counts only while it is OPEN.
+
+    `own`: this keeper itself sent the proposal that it holds.
+    """
 
     index: int
     unit: Unit
     best: Best = field(default_factory=Best)
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

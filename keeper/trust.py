@@ -1,9 +1,10 @@
 """How far a job, or a node, is trusted with gas, pure: by what became of this keeper's own proposals.
 
 A proposal costs its gas and pays its tip only where the node acks. A lapse costs the node nothing on chain, so a
-submitter and a node in league could draw proposals without end. What counts is on chain alone, so that a restart, a
-reorg or a lost disk changes nothing. Other keepers' proposals do not count: what they earn is not ours, and somebody
-could ack proposals of his own to be trusted with ours. Source: docs/decisions/0040-whom-a-keeper-proposes.md.
+submitter and a node in league could draw proposals without end. What became of them is on chain, and which are ours in
+the journal of transactions, so that a restart or a reorg changes nothing. Others' proposals do not count, whomever they
+name as payee: somebody could ack some of his own to be trusted with ours, or let some lapse to have a job rest. Source:
+docs/decisions/0040-whom-a-keeper-proposes.md.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ import click
 from ape.cli import ConnectedProviderCommand
 from ape.exceptions import AccountsError, ApeException, SignatureError
 
-from hearth.base.errors import ChainError, ConfigError, HearthError
+from hearth.base.errors import ChainError, ConfigError, HearthError, UsageError
 from hearth.base.files import make_private
 from hearth.chain.keys import KeyFile, find_key, password_of, read_key, unlock
 from hearth.chain.port import ChainPort
 from hearth.chain.tx import Sender, SenderConfig, Signer
-from hearth.config.settings import Settings
+from hearth.config.settings import NETWORK_NAME, Settings
 from hearth.daemon.signer import OnChain, open_sender
 
 NETWORKS = Path("networks")
@@ -59,6 +59,18 @@ class Command(ConnectedProviderCommand):
         except (click.Abort, KeyboardInterrupt):
             click.echo("\nstopped", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def network_path(folder: Path, name: str) -> Path:
+    """Return the file of the network of this name, by which `hearth --network NAME` finds it.
+
+    Raises UsageError for a name that no network has, such as one that leads out of the folder.
+    """
+    if not NETWORK_NAME.fullmatch(name):
+        raise UsageError(
+            f'--name "{name}" names no network: 1 to 32 of a-z, 0-9 and -, not - first', hint="use --name mymarket"
+        )
+    return (folder / f"{name}.json").absolute()
 
 
 def signing_options(function: Any) -> Any:

@@ -24,7 +24,7 @@ from hearth.market.deployment import Step, TxDeployer
 from hearth.market.profiles import PROFILES
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset, amount_at_least, show_amount
-from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
+from scripts._shell import NETWORKS, Command, confirm, find_account, network_path, sending, signing_options
 
 WAIT_SECONDS = 900.0
 """How long one creation is waited for; after that the same command goes on waiting."""
@@ -32,7 +32,7 @@ WAIT_SECONDS = 900.0
 
 @click.command(cls=Command)
 @signing_options
-@click.option("--name", required=True, help="Name of the network file.")
+@click.option("--name", required=True, help="Name of the network file: a-z, 0-9 and -.")
 @click.option("--profile", type=click.Choice(sorted(PROFILES)), default="public", show_default=True)
 @click.option("--treasury", required=True, metavar="ADDRESS", help="Who earns the fees; immutable.")
 @click.option("--council", required=True, metavar="ADDRESS", help="Who may queue changes of the defaults: a Safe.")
@@ -79,9 +79,9 @@ def cli(
     folder: Path,
 ) -> None:
     """Deploy the market's contracts, read everything back, write the network file."""
-    path = (folder / f"{name}.json").absolute()
+    path = network_path(folder, name)
     port = RpcChain([provider.http_uri], timeout=30.0)
-    asset = Asset(symbol, decimals, token and address_of(token))
+    asset = Asset(symbol, decimals, None if token is None else address_of(token))
     seats = (address_of(treasury), address_of(council), address_of(guardian) if guardian else ZERO_ADDRESS)
     wish = Wish(name, PROFILES[profile], asset, *seats, worth_of(per_ether, asset))
     if not force and find_deployed(wish, port, path) is not None:

@@ -6,7 +6,6 @@ pause for new registrations and posts.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 
 from hearth.chain.port import Call
 from hearth.chain.rpc import RpcChain
+from hearth.client.changes import read_change
 from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
@@ -21,25 +21,32 @@ from hearth.daemon.signer import sender_config
 from hearth.market.changes import GOVERNED
 from hearth.market.network import load_network
 from hearth.market.reads import Market
-from hearth.protocol.types import Policy
-from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
-
-POLICY_FIELDS = tuple(f.name for f in fields(Policy) if f.name != "version")
+from hearth.protocol import words
+from scripts._shell import NETWORKS, Command, confirm, find_account, network_path, sending, signing_options
 
 
 def open_market(provider: Any, folder: Path, name: str) -> Market:
-    """Open the market of a network file on ape's provider. Raises ChainError for a wrong chain or other contracts."""
-    market = Market(RpcChain([provider.http_uri], timeout=30.0), load_network(folder / f"{name}.json"))
+    """Open the market of a network file on ape's provider.
+
+    Raises UsageError for a name that no network has, ChainError for a wrong chain or other contracts.
+    """
+    market = Market(RpcChain([provider.http_uri], timeout=30.0), load_network(network_path(folder, name)))
     market.check()
     return market
 
 
-def send(market: Market, call: Call, account: str, password_file: Path | None, yes: bool) -> None:
-    """Simulate a call, ask, sign and send it, and print its hash. Raises RefusedError before anything is asked."""
+def send(
+    market: Market, call: Call, account: str, password_file: Path | None, yes: bool, *, needed: bool = False
+) -> None:
+    """Simulate a call, ask, sign and send it, and print its hash. Raises RefusedError before anything is asked.
+
+    Without a terminal to ask on it is sent all the same, unless an answer is `needed`: then raises ConfigError
+    NOT_CONFIRMED.
+    """
     settings = load_settings()
     signer = find_account(account, settings)
     market.port.call(call, sender=signer.address)
-    confirm(f"{call.label} of {market.network.name} as {signer.address}?", yes=yes, needed=False)
+    confirm(f"{call.label} of {market.network.name} as {signer.address}?", yes=yes, needed=needed)
     config = sender_config(market.network, MAX_FEE)
     with sending(market.port, market.network, signer, settings, config, password_file) as sender:
         nonce = market.port.nonce(sender.address, pending=True)
@@ -66,19 +73,13 @@ def cli() -> None:
 @market_options
 @click.argument("changes", nargs=-1, required=True, metavar="FIELD=VALUE...")
 def set_policy(provider: Any, folder: Path, name: str, changes: tuple[str, ...], **signing: Any) -> None:
-    """Change fields of the policy of new jobs, once in 24 h; the replaced one is taken for 24 h more."""
-    values: dict[str, int] = {}
-    for change in changes:
-        key, _, value = change.partition("=")
-        if key not in POLICY_FIELDS or not value.isdecimal():
-            raise click.UsageError(f"{change!r} is not FIELD=VALUE; fields: {', '.join(POLICY_FIELDS)}")
-        values[key] = int(value)
+    """Change fields of the policy of new jobs, once in 24 h; the replaced one is taken for 24 h more.
+
+    Values are written as for hearth gov queue policy: fee_bps=300, ack_time=90s, "min_price=0.000002 ETH".
+    """
     market = open_market(provider, folder, name)
-    try:
-        call = market.calls.set_policy(replace(market.policy(), **values))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    send(market, call, **signing)
+    _, word = read_change("policy", changes, market.policy(), market.network)
+    send(market, market.calls.set_policy(words.unpack_policy(word)), **signing)
 
 
 @cli.command(cls=Command)
@@ -95,16 +96,17 @@ def drop_previous_policy(provider: Any, folder: Path, name: str, **signing: Any)
 def pause(provider: Any, folder: Path, name: str, what: str, **signing: Any) -> None:
     """Pause new posts or new registrations, at most once in 30 days; it ends by itself after 7."""
     market = open_market(provider, folder, name)
-    send(market, market.calls.pause(GOVERNED[what]), **signing)
+    send(market, market.calls.pause(GOVERNED[what]), needed=True, **signing)
 
 
 @cli.command(cls=Command)
 @market_options
-@click.argument("amount", type=click.IntRange(1))
-def set_minimum_stake(provider: Any, folder: Path, name: str, amount: int, **signing: Any) -> None:
-    """Ask new registrations for this stake, in base units."""
+@click.argument("amount")
+def set_minimum_stake(provider: Any, folder: Path, name: str, amount: str, **signing: Any) -> None:
+    """Ask new registrations for this stake: AMOUNT of the market's asset, such as 2 or "2 ETH"."""
     market = open_market(provider, folder, name)
-    send(market, market.calls.set_minimum_stake(amount), **signing)
+    _, stake = read_change("minimum-stake", [amount], market.policy(), market.network)
+    send(market, market.calls.set_minimum_stake(stake), **signing)
 
 
 @cli.command(cls=Command)

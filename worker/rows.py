@@ -49,7 +49,8 @@ class Row:
     that this machine could not run, `in_vain` how often since an ack something was fetched for its matches in vain, and
     `gather_at` until when nothing more is, `paid` the block of an own attempt's end and what it brought. `saved` are
     checkpoints by index and attempt, the oldest first, each with its block: the newest, and what a reorganisation may
-    bring back. `over` are the blocks of units' ends.
+    bring back. `unheard` is by the same how often in a row the chain was asked in vain what it has kept. `over` are the
+    blocks of units' ends.
     """
 
     id: JobId
@@ -72,6 +73,7 @@ class Row:
     unread: int = 0
     given_back: int = 0
     in_vain: int = 0
+    unheard: dict[tuple[int, int], int] = field(default_factory=dict)
     gather_at: int = 0
     retry_at: int = 0
     retry_why: str = ""

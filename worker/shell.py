@@ -100,6 +100,8 @@ LEAST_PAUSE: Final = 0.5
 DISK_PAUSE: Final = 2.0
 """The longest after one that a full disk made fail: it harms nobody to look again, and beats must go on at once."""
 DISK_CODES: Final = ("DISK_FULL", "JOURNAL")
+KEPT_ASKS: Final = 3
+"""Rounds in which it is asked what the chain has kept of a lost attempt, before a lease goes on without an answer."""
 MEANWHILE_SECONDS: Final = 5.0
 """Between two looks at the node, while a long history is read."""
 
@@ -365,7 +367,7 @@ class Worker:
             elif self._outbox.stale and self._outbox.flights():
                 # A chain that mines on demand has no next block before it has what the pool may have dropped.
                 self._reconcile(head)
-        except ValueError as error:  # words that no contract writes: packed lanes out of range, short data
+        except ValueError as error:  # words that no contract writes, of those that are unpacked here and not in Market
             raise ChainError(
                 f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN", hint="hearth worker doctor"
             ) from error
@@ -501,11 +503,19 @@ class Worker:
     # ---- acting ----
 
     def _act(self, now: int) -> None:
-        """Carry out what was decided: first what needs no chain, so that no outage or fee spike holds it up."""
+        """Carry out what was decided: first what sends nothing, so that no outage or fee spike holds it up.
+
+        Some of it asks the chain about one lease: what does not come is tried again in the next round, and holds up
+        no other.
+        """
         self._tell_bought()
         for step in self._last:
             if isinstance(step, LocalStep):
-                step.perform(self, now)
+                try:
+                    step.perform(self, now)
+                except ChainError as error:
+                    self.metrics.failures.labels(error.code).inc()
+                    log.warning("step failed", step=type(step).__name__, code=error.code, why=error.message)
         for step in self._last:
             if isinstance(step, ChainAction):
                 self._outbox.send(step)
@@ -523,22 +533,24 @@ class Worker:
 
     def gather(self, attempt: LeaseKey, seconds: int, saved: Sequence[Saved], most: int) -> None:
         """Fetch within `seconds` what an attempt needs whose lease this node may take, and the first state in `saved`
-        that can be had, of those which the chain has kept and which hold no more than `most` seconds."""
+        that can be had, of those which the chain has kept and which hold no more than `most` seconds. Raises what
+        `_kept` raises."""
+        states: list[Saved] = []
+        for one in saved:
+            kept = self._kept(attempt, one)
+            if kept is None:
+                break  # it costs a time-out each, and those after it are older
+            if may_begin_with(one, kept, most):
+                states.append(one)
         log.info("gathering before it is taken", attempt=str(attempt), seconds=seconds)
-        assert self._head is not None
-        terms, block = self._watcher.rows[attempt.job].terms, self._head.hash
-
-        def kept(one: Saved) -> Kept:
-            return self._market.kept(attempt.job, attempt.index, terms.leases, one.attempt, block)
-
-        states = tuple(one for one in saved if may_begin_with(one, kept(one), most))
-        self._executor.gather(Task(attempt, terms, float(seconds), 0.0, states=states))
+        terms = self._watcher.rows[attempt.job].terms
+        self._executor.gather(Task(attempt, terms, float(seconds), 0.0, states=tuple(states)))
 
     def start_attempt(
         self, attempt: LeaseKey, seconds: int, tries: int, begun: int, topped: int, state: Saved | None
     ) -> None:
         """Begin to execute a held lease that has `seconds` left; in `begun` its program must be started. `topped`
-        seconds were bought beside those of its terms, and it begins with a `state`."""
+        seconds were bought beside those of its terms, and it begins with a `state`. Raises what `_kept` raises."""
         row = self._watcher.rows[attempt.job]
         row.in_vain = 0
         # Upload and submit need time at the end: a third of the grace, which the lease has beyond the run itself,
@@ -546,15 +558,35 @@ class Worker:
         grace = formulas.grace(replace(row.terms, max_seconds=row.terms.max_seconds + topped), row.policy)
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
-        log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
         states: tuple[Saved, ...] = ()
         held = 0
         if state is not None:
-            assert self._head is not None
-            kept = self._market.kept(attempt.job, attempt.index, row.terms.leases, state.attempt, self._head.hash)
-            states, held = (state,), kept.before + kept.seconds
+            kept = self._kept(attempt, state)
+            # Its log tells its own seconds, not those of what it was made of: these may then be run unpaid, which is
+            # less than a lease that is not begun costs.
+            states, held = (state,), state.seconds if kept is None else kept.before + kept.seconds
+        log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
         task = Task(attempt, row.terms, float(seconds), margin, tries, float(begun), topped, states, held)
         self._executor.start(task)
+
+    def _kept(self, attempt: LeaseKey, state: Saved) -> Kept | None:
+        """Return what the chain has kept of the lost attempt whose `state` a lease may begin with, None where that was
+        asked in vain KEPT_ASKS times in a row.
+
+        Raises ChainError before: another provider, or the same one a round later, may tell it.
+        """
+        assert self._head is not None
+        row, asked = self._watcher.rows[attempt.job], (attempt.index, state.attempt)
+        try:
+            kept = self._market.kept(attempt.job, attempt.index, row.terms.leases, state.attempt, self._head.hash)
+        except ChainError as error:
+            row.unheard[asked] = row.unheard.get(asked, 0) + 1
+            if row.unheard[asked] < KEPT_ASKS:
+                raise
+            log.warning("state not known", attempt=str(attempt), of=state.attempt, code=error.code, why=error.message)
+            return None
+        row.unheard.pop(asked, None)
+        return kept
 
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
         """Stop an execution."""

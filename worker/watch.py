@@ -318,7 +318,7 @@ class Watcher:
             # While history is read, its last word counts: else a start would read every lease that the node ever had.
             row.lose(index, event.log.block_number)
         if isinstance(event, Checkpointed):
-            saved = Saved(unit.attempts, event.node, event.seconds, event.root)
+            saved = Saved(unit.attempts, event.node, event.seconds, event.root, unit.resume)
             row.save(index, saved, event.log.block_number)
         elif unit.state.terminal:
             row.over[index] = event.log.block_number

@@ -215,6 +215,8 @@ def revert_reason(data: bytes) -> str:
 _HINTS: Final = {
     "jobs: paused": "hearth net status says until when",
     "nodes: paused": "the same command later: registrations are paused for a while",
+    "rules: paused lately": "hearth gov status says from when on the next pause works",
+    "nodes: paused lately": "hearth gov status says from when on the next pause works",
     "rules: not the governor": "hearth gov status",
     "nodes: not the governor": "hearth gov status",
     "jobs": "hearth job show JOB",

@@ -220,6 +220,13 @@ class TxJournal(JournalFile):
         )
         return [SignedTx(h, raw, gas, fee, tip, bool(cancels), at) for h, raw, gas, fee, tip, cancels, at in rows]
 
+    def signed_here(self, digest: bytes) -> bool:
+        """Say whether a transaction's bytes were signed for this journal, whatever became of them.
+
+        What ended more than 30 days ago is forgotten.
+        """
+        return bool(self._read("SELECT 1 FROM attempts WHERE hash = ?", (digest,)))
+
     def next_nonce(self) -> int:
         """Return one more than the highest nonce that is signed for or used; 0 for none.
 

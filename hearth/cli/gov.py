@@ -33,17 +33,21 @@ def change_lines(rows: Iterable[ChangeRow]) -> list[str]:
 
 
 def _when(row: ChangeRow) -> str:
+    if row["state"] == "waiting" and row["ready"] >= row["until"]:
+        return f"not before it lapses, {moment(row['until'])}"
     if row["state"] == "waiting":
-        return f"from {moment(row['due'])}"
+        return f"from {moment(row['ready'])}"
     if row["state"] == "due":
         return f"now, until {moment(row['until'])}"
     return f"lapsed, {moment(row['until'])}" if row["state"] == "lapsed" else row["state"]
 
 
-def _governor(what: str, one: Governed) -> str:
+def _governor(what: str, one: Governed, now: int) -> str:
     who = "the Steward" if one["steward"] else f"{one['governor']}, and not the Steward"
     offered = f", offered to {one['offered']}" if one["offered"] else ""
-    paused = f", last paused until {moment(one['paused_until'])}" if one["paused_until"] else ""
+    when = "paused now" if now < one["paused_until"] else "last paused"
+    paused = f", {when} until {moment(one['paused_until'])}" if one["paused_until"] else ""
+    paused += f", and again from {moment(one['pausable_from'])} at the earliest" if now < one["pausable_from"] else ""
     return f"  {what} are governed by {who}{offered}{paused}"
 
 
@@ -71,8 +75,8 @@ def gov_status(run: Run) -> None:
             f"{report['network']}, block {report['block']}, {moment(report['time'])}",
             f"  council {report['council']}{offered}",
             f"  guardian {report['guardian'] or 'none'}",
-            _governor("posts", report["posts"]),
-            _governor("registrations", report["registrations"]),
+            _governor("posts", report["posts"], report["time"]),
+            _governor("registrations", report["registrations"], report["time"]),
             f"  a change waits {format_duration(report['delay'])}",
             *(["waits", *change_lines(waits)] if waits else ["nothing waits"]),
             *(["is over", *change_lines(over)] if over else []),
@@ -104,7 +108,10 @@ def gov_queue(run: Run, kind: str, values: tuple[str, ...], print_tx: bool) -> N
 @click.argument("change", metavar="CHANGE|previous-policy")
 @_print_tx
 def gov_drop(run: Run, change: str, print_tx: bool) -> None:
-    """Take a queued change back, or end the previous policy at once, as council or guardian."""
+    """Take a queued change back for good, or end the previous policy at once, as council or guardian.
+
+    CHANGE is an id or its beginning, 4 hex digits or more.
+    """
     _show(run, run.client.gov.drop(change, print_tx=print_tx))
 
 
@@ -112,7 +119,10 @@ def gov_drop(run: Run, change: str, print_tx: bool) -> None:
 @click.argument("change")
 @_print_tx
 def gov_execute(run: Run, change: str, print_tx: bool) -> None:
-    """Carry out a change that is due; anybody may."""
+    """Carry out a change that is due; anybody may.
+
+    CHANGE is an id or its beginning, 4 hex digits or more.
+    """
     _show(run, run.client.gov.execute(change, print_tx=print_tx))
 
 
@@ -120,7 +130,10 @@ def gov_execute(run: Run, change: str, print_tx: bool) -> None:
 @click.argument("what", nargs=-1, metavar="posts|registrations...")
 @_print_tx
 def gov_pause(run: Run, what: tuple[str, ...], print_tx: bool) -> None:
-    """Stop new posts, new registrations or both for 7 days, each once in 30, as council or guardian."""
+    """Stop new posts, new registrations or both for 7 days, each once in 30, as council or guardian.
+
+    It asks first; where nobody can be asked, --yes answers.
+    """
     _show(run, run.client.gov.pause(what, print_tx=print_tx))
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from hearth.base.errors import UsageError
 from hearth.client.money import recipient
-from hearth.market.changes import DROPPED, EXECUTED, LIFE, Change, ChangeOp
+from hearth.market.changes import DROPPED, EXECUTED, LIFE, POLICY_GRACE, Change, ChangeOp
 from hearth.market.events import MAX_TIME
 from hearth.protocol.units import format_amount, format_duration, parse_amount, parse_duration
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.reports import ChangedValue, ChangeRow, Plain
-    from hearth.market.events import ChangeQueued
+    from hearth.market.events import ChangeQueued, PolicyChanged
     from hearth.market.network import Network
     from hearth.market.reads import Market
     from hearth.protocol.types import Policy
@@ -30,6 +30,23 @@ SPANS: Final = (
     *("grace_floor", "start_fee_seconds", "min_challenge_window", "key_timeout", "min_checkpoint"),
 )
 """The fields of a policy that a change may name: amounts of the asset, 1/10,000, spans of time."""
+BOUNDS: Final[dict[str, tuple[int, int | str]]] = {
+    "fee_bps": (0, 1_000),
+    "min_bond_bps": (1, 65_535),
+    "claim_ramp": (1, 3_600),
+    "fresh_delay": (0, "min_challenge_window"),
+    "fetch_floor": (1, 3_600),
+    "min_match_window": (1, 300),
+    "ack_time": (2, 600),
+    "open_claim_after": (2, 3_600),
+    "cancel_notice": (0, 4_095),
+    "grace_floor": (1, 3_600),
+    "start_fee_seconds": (0, 4_095),
+    "min_challenge_window": (1, 604_800),
+    "key_timeout": (0, 65_535),
+    "min_checkpoint": (0, 1_023),
+}
+"""The least and the most of a share or a span, or the field that is its most. Source: SPEC section "Parameters"."""
 KINDS: Final = {
     ChangeOp.SET_POLICY: "policy",
     ChangeOp.SET_MINIMUM_STAKE: "minimum-stake",
@@ -47,6 +64,7 @@ MAX_LOOKED: Final = 10_000
 To hide a change, as many others have to be queued before it: some 500 million gas.
 """
 _QUEUE: Final = "hearth gov queue --help"
+BOUNDS_HINT: Final = 'docs/SPEC.md, "Parameters", has the bounds; hearth net params'
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +120,24 @@ def _policy_word(arguments: Sequence[str], policy: Policy, asset: Asset) -> int:
         values[name] = _value(name, text, asset)
     if not values:
         raise _bad("it names no field of the policy", "hearth gov queue policy fee_bps=300")
-    try:
-        return words.pack_policy(replace(policy, **values))
-    except ValueError as error:
-        raise _bad(f"no policy holds that: {error}", "amounts have three digits; hearth net params") from error
+    for name, value in values.items():
+        _require_room(name, value, asset)
+    return words.pack_policy(replace(policy, **values))
+
+
+def _require_room(name: str, value: int, asset: Asset) -> None:
+    """Refuse a value that no policy's word has room for; Rules refuses the rest of what is out of bounds."""
+    from hearth.protocol import words
+
+    if name in AMOUNTS:
+        try:
+            words.encode_amount(value)
+        except ValueError as error:
+            text = f"{name} is an amount of three digits, not {format_amount(value, asset)}"
+            raise _bad(text, f"write it with three digits; {BOUNDS_HINT}") from error
+    elif value >> words.width_of(words.POLICY, name):
+        least, most = (one if isinstance(one, str) else _shown(name, one, asset) for one in BOUNDS[name])
+        raise _bad(f"{name} is from {least} to {most}, not {_shown(name, value, asset)}", BOUNDS_HINT)
 
 
 def _value(name: str, text: str, asset: Asset) -> int:
@@ -113,7 +145,7 @@ def _value(name: str, text: str, asset: Asset) -> int:
         return parse_amount(text, asset)
     if name in SPANS:
         return parse_duration(text)
-    if not text.isascii() or not text.isdecimal() or len(text) > 5:
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
         raise _bad(f"{name} is a whole number of 1/10,000, not {text!r}", f"{name}=500 is 5 %")
     return int(text)
 
@@ -159,22 +191,35 @@ def _shown(name: str, value: int, asset: Asset) -> str:
     return format_duration(value) if name in SPANS else str(value)
 
 
-def change_row(seen: Seen, policy: Policy | None, asset: Asset) -> ChangeRow:
-    """Return a change for reports; `policy` is the one that a change of it replaces."""
-    change = seen.change
+def ready_at(seen: Seen, free: int) -> int:
+    """Return the first second at which a change can be executed, where Rules takes another policy from `free` on."""
+    return max(seen.due, free) if seen.open and seen.change.op is ChangeOp.SET_POLICY else seen.due
+
+
+def change_row(seen: Seen, policy: Policy | None, asset: Asset, *, free: int, now: int) -> ChangeRow:
+    """Return a change for reports at the second `now`.
+
+    `policy` is the one that a change of it replaces, and `free` the second from which Rules takes another one.
+    """
+    change, ready = seen.change, ready_at(seen, free)
     values = changed_values(change, policy, asset)
     what = ", ".join(f"{row['name']} {row['before_text']} -> {row['after_text']}" for row in values)
+    if change.op is ChangeOp.SET_POLICY and policy is not None:
+        text = f"policy: {what or ('as it was before' if seen.state == 'executed' else 'as it is today')}"
+    else:
+        text = change.in_words(asset)
     return {
         "change": "0x" + change.id.hex(),
         "kind": KINDS[change.op],
         "word": f"{change.word:#066x}",
         "salt": str(change.salt),
-        "state": seen.state,
+        "state": "waiting" if seen.open and now < ready else seen.state,
         "block": seen.block,
         "due": seen.due,
+        "ready": ready,
         "until": seen.due + LIFE,
         "values": values,
-        "text": f"policy: {what}" if what else change.in_words(asset),
+        "text": text,
     }
 
 
@@ -249,27 +294,50 @@ def state_of(state: int, now: int) -> ChangeState:
     return "due" if now < state + LIFE else "lapsed"
 
 
-def replaced_policies(market: Market, head: Block) -> dict[int, Policy]:
-    """Return by word of each policy that was set the one that it replaced at last, as Rules' logs tell it."""
+def _policies_set(market: Market, head: Block) -> list[PolicyChanged]:
+    """Return the events of each policy that replaced another one, oldest first, as Rules' logs tell them."""
     from hearth.market.events import PolicyChanged, topic_of
-    from hearth.protocol import words
 
     network = market.network
     logs = market.port.logs(
         [network.rules], (topic_of(PolicyChanged),), from_block=network.deploy_block, to_block=head.number
     )
-    return {
-        event.policy: words.unpack_policy(event.previous)
+    return [
+        event
         for event in market.events_in(logs)
         # The first policy replaced none, and one that is dropped is told of without an end.
         if isinstance(event, PolicyChanged) and event.previous and event.until
-    }
+    ]
+
+
+def replaced_policies(market: Market, head: Block) -> dict[int, Policy]:
+    """Return by word of each policy that was set the one that it replaced at last, as Rules' logs tell it."""
+    from hearth.protocol import words
+
+    return {event.policy: words.unpack_policy(event.previous) for event in _policies_set(market, head)}
+
+
+def next_policy_from(market: Market, head: Block) -> int:
+    """Return the second from which Rules takes another policy: 24 h after it took the last one, 0 for at any time.
+
+    It is when the replaced policy ends. Where that one was dropped, Rules no longer says when, and its logs do.
+    """
+    until = market.policies(head.hash).until
+    until = until or max((event.until for event in _policies_set(market, head)), default=0)
+    # None was set later than now, whatever a provider says.
+    return min(until, head.timestamp + POLICY_GRACE)
 
 
 def change_rows(market: Market, head: Block, seen: Iterable[Seen]) -> list[ChangeRow]:
     """Return changes for reports: a policy's fields against those it replaced, or would replace now."""
     asset, policy = market.network.asset, market.policies(head.hash).policy
     shown = list(seen)
+    waits = any(one.open and one.change.op is ChangeOp.SET_POLICY for one in shown)
+    free = next_policy_from(market, head) if waits else 0
     executed = [one for one in shown if one.state == "executed" and one.change.op is ChangeOp.SET_POLICY]
     replaced = replaced_policies(market, head) if executed else {}
-    return [change_row(one, replaced.get(one.change.word) if one in executed else policy, asset) for one in shown]
+    against = [replaced.get(one.change.word) if one in executed else policy for one in shown]
+    return [
+        change_row(one, before, asset, free=free, now=head.timestamp)
+        for one, before in zip(shown, against, strict=True)
+    ]

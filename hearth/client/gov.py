@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from hearth.base.errors import ChainError, ConfigError, NotFoundError, RefusedError, UsageError
 from hearth.chain.port import reason_of
-from hearth.client.changes import Seen, change_row, change_rows, find_changes, read_change, read_changes, state_of
+from hearth.client.changes import (
+    BOUNDS_HINT,
+    Seen,
+    change_row,
+    change_rows,
+    find_changes,
+    next_policy_from,
+    read_change,
+    read_changes,
+    state_of,
+)
 from hearth.client.money import recipient
 from hearth.client.prepared import Prepared
 from hearth.client.views import moment, strays_in
-from hearth.market.changes import DROPPED, GOVERNED, LIFE, Change, ChangeOp
+from hearth.market.changes import DROPPED, GOVERNED, LIFE, POLICY_GRACE, Change, ChangeOp, pausable_from
 from hearth.protocol.reasons import REASONS
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import format_duration
@@ -25,9 +35,12 @@ if TYPE_CHECKING:
 GOV_GAS: Final = 200_000
 """More than any call to the Steward takes."""
 PREVIOUS_POLICY: Final = "previous-policy"
+LEAST_DIGITS: Final = 4
+"""Of a change's id, by which it is executed or dropped for good: a slip of the finger is no id."""
 MAX_SALTS: Final = 1_000
 """How often one change is ever queued, before a provider that says so is not believed any more."""
 _CHANGED_LATELY: Final = REASONS[5004].text
+_PAUSED_LATELY: Final = (REASONS[5003].text, REASONS[2133].text)
 _STATUS: Final = "hearth gov status"
 
 
@@ -66,12 +79,17 @@ class Gov:
     def _governed(self, what: str, head: Block) -> Governed:
         market, contract = self.session.market, GOVERNED[what]
         governor = market.governor(contract, head.hash)
+        paused_until = self._paused_until(what, head)
         return {
             "governor": governor,
             "steward": governor == self.session.network.steward,
             "offered": _or_none(str(market.immutable(contract, "offered_governor", head.hash)).lower()),
-            "paused_until": int(market.immutable(contract, "paused_until", head.hash)),
+            "paused_until": paused_until,
+            "pausable_from": pausable_from(paused_until),
         }
+
+    def _paused_until(self, what: str, head: Block) -> int:
+        return int(self.session.market.immutable(GOVERNED[what], "paused_until", head.hash))
 
     # ---- council ----
 
@@ -94,22 +112,23 @@ class Gov:
         self._warn_of_others(change, head)
         waits = due or head.timestamp + seats.delay
         row = self._row(Seen(change, waits, "waiting", head.number), head)
-        about = f"{row['text']}, from {moment(waits)} on"
+        about = f"{row['text']}, from {moment(row['ready'])} on"
         if due:
-            return _done("queue", f"queued already as {row['change'][:14]}: {about}", change, due)
+            done = _done("queue", f"queued already as {row['change'][:14]}: {about}", change, due)
+            return {**done, "ready": row["ready"]}
         report = self._act("queue", market.calls.queue(change), f"queue/{change.id.hex()}", sender, about, print_tx)
         if report["transactions"] and not self.session.dry_run:
-            waits = market.change(change.id)
-            report["text"] = f"queued as {row['change'][:14]}: {row['text']}, from {moment(waits)} on"
-        return {**report, "change": row["change"], "due": waits}
+            row = self._row(Seen(change, market.change(change.id), "waiting", head.number), head)
+            report["text"] = f"queued as {row['change'][:14]}: {row['text']}, from {moment(row['ready'])} on"
+        return {**report, "change": row["change"], "due": row["due"], "ready": row["ready"]}
 
     # ---- council and guardian ----
 
     def drop(self, change: str, *, print_tx: bool = False) -> GovAction:
         """Take a queued change back for good, or "previous-policy": posts under the replaced policy end at once.
 
-        `change` is an id, or the beginning of one that `status` shows. Raises ConfigError NOT_SEATED, UsageError
-        BAD_ID, NotFoundError NOT_FOUND, AMBIGUOUS, RefusedError CHANGE_OVER.
+        `change` is an id, or its beginning of 4 hex digits or more, as `status` shows it. Raises ConfigError
+        NOT_SEATED, UsageError BAD_ID, NotFoundError NOT_FOUND, AMBIGUOUS, RefusedError CHANGE_OVER.
         """
         market = self.session.market
         head = market.port.head()
@@ -132,13 +151,38 @@ class Gov:
         return {**report, "change": name}
 
     def pause(self, what: Sequence[str], *, print_tx: bool = False) -> GovAction:
-        """Stop "posts", "registrations" or both for 7 days, each at most once in 30. Raises ConfigError NOT_SEATED."""
+        """Stop "posts", "registrations" or both for 7 days, each at most once in 30.
+
+        Asks first (`tell` hears "confirm", and that an answer is needed). Raises ConfigError NOT_SEATED, NOT_CONFIRMED;
+        RefusedError PAUSED_LATELY, which says from when on a pause works again.
+        """
         market, chosen = self.session.market, _chosen(what, "pause")
-        sender = self._seated(market.seats(), print_tx=print_tx)
+        head = market.port.head()
+        sender = self._seated(market.seats(head.hash), print_tx=print_tx)
         call = market.calls.steward_pause(**dict.fromkeys(chosen, True))
         key = f"pause/{'+'.join(chosen)}/{market.port.nonce(sender)}"
         about = f"stop new {' and '.join(chosen)} for 7 days"
-        return {**self._act("pause", call, key, sender, about, print_tx), "what": chosen}
+        try:
+            return {**self._act("pause", call, key, sender, about, print_tx, needed=True), "what": chosen}
+        except RefusedError as error:
+            if reason_of(error) not in _PAUSED_LATELY:
+                raise
+            raise self._paused_lately(chosen, head, error) from error
+
+    def _paused_lately(self, chosen: Sequence[str], head: Block, error: RefusedError) -> RefusedError:
+        """Return the refusal of a pause that comes too early as it is worth saying: from when on the next one works."""
+        again = {what: pausable_from(self._paused_until(what, head)) for what in chosen}
+        early = [what for what in chosen if head.timestamp < again[what]]
+        if not early:
+            return error  # what the RPC says now is not what it refused for
+        free = [what for what in chosen if what not in early]
+        return RefusedError(
+            "; ".join(f"{what} were paused lately: the next time from {moment(again[what])} on" for what in early),
+            hint=f"hearth gov pause {' '.join(free)}" if free else f"hearth gov pause {' '.join(early)}, then",
+            code="PAUSED_LATELY",
+            reason=reason_of(error),
+            pausable_from=max(again[what] for what in early),
+        )
 
     # ---- anybody ----
 
@@ -160,20 +204,18 @@ class Gov:
             raise _over(name, "was dropped")
         if seen.state == "lapsed":
             raise _over(name, f"could be executed until {moment(seen.due + LIFE)}")
+        row = self._row(seen, head)
         if seen.state == "waiting":
-            raise RefusedError(
-                f"change {name[:14]} is due at {moment(seen.due)}, in {format_duration(seen.due - head.timestamp)}",
-                hint=f"hearth gov execute {name[:14]}, then",
-                code="NOT_DUE",
-                due=seen.due,
-            )
+            raise _early(row, head)
         sender = self._sender(None, "", print_tx=print_tx)
-        call, about = market.calls.execute(seen.change), self._row(seen, head)["text"]
-        return {
-            **self._act("execute", call, f"execute/{wanted.hex()}", sender, about, print_tx),
-            "change": name,
-            "due": seen.due,
-        }
+        call, key = market.calls.execute(seen.change), f"execute/{wanted.hex()}"
+        try:
+            report = self._act("execute", call, key, sender, row["text"], print_tx)
+        except RefusedError as error:
+            if reason_of(error) != _CHANGED_LATELY:
+                raise
+            raise _early({**row, "ready": max(seen.due, self._next_policy(head))}, head) from error
+        return {**report, "change": name, "due": seen.due}
 
     def accept(self, what: Sequence[str], *, print_tx: bool = False) -> GovAction:
         """Take what was offered: "council" for this account, "posts" and "registrations" for the Steward.
@@ -237,13 +279,14 @@ class Gov:
             market.port.call(call, sender=self.session.network.steward)
         except RefusedError as error:
             if reason_of(error) == _CHANGED_LATELY:
-                if seats.delay < 86_400:
-                    text = "a policy was set within the last 24 hours: this one can be executed once they are over"
+                free = self._next_policy(head)
+                if free > head.timestamp + seats.delay:
+                    text = f"a policy was set within the last 24 hours: the next can be executed from {moment(free)} on"
                     self.session.tell("note", {"text": text})
                 return
             raise RefusedError(
                 f"nobody could execute that: {reason_of(error) or error.message}",
-                hint='docs/SPEC.md, "Parameters", has the bounds; hearth net params',
+                hint=BOUNDS_HINT,
                 code="OUT_OF_BOUNDS",
                 reason=reason_of(error),
             ) from error
@@ -251,6 +294,12 @@ class Gov:
             if error.code != "RPC_UNSUPPORTED":
                 raise
             self.session.tell("warning", {"text": f"its bounds are not checked: {error.message}"})
+
+    def _next_policy(self, head: Block) -> int:
+        """Return from when on Rules, which has just said that a policy was set lately, takes the next one."""
+        free = next_policy_from(self.session.market, head)
+        # Where nothing tells when that was: in a day at the latest.
+        return free if free > head.timestamp else head.timestamp + POLICY_GRACE
 
     def _forwarded(self, change: Change) -> Call | None:
         """Return what the Steward will call, None where it changes only itself."""
@@ -314,8 +363,13 @@ class Gov:
 
     # ---- inside: sending ----
 
-    def _act(self, action: str, call: Call, key: str, sender: str, about: str, print_tx: bool) -> GovAction:
-        """Simulate a call, ask, and send it once under its key; with `print_tx` return it instead."""
+    def _act(
+        self, action: str, call: Call, key: str, sender: str, about: str, print_tx: bool, *, needed: bool = False
+    ) -> GovAction:
+        """Simulate a call, ask, and send it once under its key; with `print_tx` return it instead.
+
+        `needed` says that nothing is sent without an answer, also where there is no terminal to ask on.
+        """
         session = self.session
         key = f"gov/{session.network.steward}/{key}"
         report: GovAction = {
@@ -331,7 +385,7 @@ class Gov:
             return {**report, "prepared": Prepared(f"gov {action}", sender, call, 0, key).document(session.network)}
         if not session.dry_run:
             session.require_funds(sender, asset_units=0, gas=GOV_GAS, what=f"gov {action}")
-            session.tell("confirm", {"text": f"{about}; as {sender}?", "needed": False})
+            session.tell("confirm", {"text": f"{about}; as {sender}?", "needed": needed})
         with session.sender(of=sender) as held:
             return {**report, "transactions": [session.send(held, call, key)]}
 
@@ -340,11 +394,14 @@ class Gov:
     def _find(self, text: str, head: Block) -> tuple[bytes, Seen | None]:
         """Return the id that a text begins, and the change where a log says what it is.
 
-        Raises UsageError BAD_ID for what is no hex, NotFoundError NOT_FOUND or AMBIGUOUS.
+        Raises UsageError BAD_ID for what is no hex and for fewer than 4 digits, NotFoundError NOT_FOUND or AMBIGUOUS.
         """
         digits = text.lower().removeprefix("0x")
         if not digits or len(digits) > 64 or set(digits) - set("0123456789abcdef"):
             raise UsageError(f'"{text}" is no id of a change: 0x and up to 64 hex digits', hint=_STATUS, code="BAD_ID")
+        if len(digits) < LEAST_DIGITS:
+            what = f'"{text}" is too short: a change is named by its id or the first {LEAST_DIGITS} digits, or more'
+            raise UsageError(what, hint=_STATUS, code="BAD_ID")
         market = self.session.market
         found = find_changes(market, digits, head)
         if len(found) == 1:
@@ -359,8 +416,10 @@ class Gov:
         raise NotFoundError(f"no change of {self.session.network.name} starts with 0x{digits}", hint=_STATUS)
 
     def _row(self, seen: Seen, head: Block) -> ChangeRow:
-        policy = self.session.market.policies(head.hash).policy
-        return change_row(seen, policy, self.session.network.asset)
+        market = self.session.market
+        free = next_policy_from(market, head) if seen.change.op is ChangeOp.SET_POLICY else 0
+        policy = market.policies(head.hash).policy
+        return change_row(seen, policy, self.session.network.asset, free=free, now=head.timestamp)
 
 
 def _chosen(what: Sequence[str], command: str) -> list[str]:
@@ -384,6 +443,23 @@ def _done(action: str, text: str, change: Change | bytes, due: int | None = None
         "change": "0x" + (change if isinstance(change, bytes) else change.id).hex(),
     }
     return report if due is None else {**report, "due": due}
+
+
+def _early(row: ChangeRow, head: Block) -> RefusedError:
+    """Return the refusal of a change that cannot be executed yet, with the second from which it can."""
+    name, ready = row["change"][:14], row["ready"]
+    why = "" if ready == row["due"] else ", 24 hours after the last policy was set"
+    if ready >= row["until"]:
+        return _over(
+            row["change"], f"cannot be executed before {moment(ready)}{why}, and lapses {moment(row['until'])}"
+        )
+    return RefusedError(
+        f"change {name} can be executed from {moment(ready)} on{why}, in {format_duration(ready - head.timestamp)}",
+        hint=f"hearth gov execute {name}, then",
+        code="NOT_DUE",
+        due=row["due"],
+        ready=ready,
+    )
 
 
 def _over(name: str, why: str) -> RefusedError:

@@ -42,7 +42,8 @@ class Net:
         market = self.session.market
         head = market.port.head()
         parameters = self.session.network.node_parameters
-        nodes = market.nodes(head.hash)
+        seen = market.overview(head.hash)
+        nodes = market.nodes(head.hash, seen.totals.next_id)
         states = Counter(
             formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake) for node in nodes
         )
@@ -50,8 +51,7 @@ class Net:
         counts: Counter[str] = Counter()
         for view in views:
             counts.update(view.counts)
-        policies = market.policies(head.hash)
-        escrow = market.asset_balance(self.session.network.escrow, head.hash)
+        paused_until = seen.policies.paused_until
         return {
             "schema": "hearth.net/1",
             "network": self.session.network.name,
@@ -61,15 +61,15 @@ class Net:
             "time": head.timestamp,
             "protocol_version": self.session.network.protocol_version,
             "asset": self.session.asset.symbol,
-            "escrow_balance": str(escrow),
-            "escrow_text": self.session.amount(escrow),
+            "escrow_balance": str(seen.held),
+            "escrow_text": self.session.amount(seen.held),
             "workers": {status.name.lower(): states[status] for status in Status if states[status]},
             "slots": sum(node.offer.slots for node in nodes if int(node.operator, 16)),
             "busy": sum(node.state.busy for node in nodes),
             "jobs": len(views),
             "units": dict(counts),
-            "posts_paused": policies.paused_until > head.timestamp,
-            "paused_until": policies.paused_until,
+            "posts_paused": paused_until > head.timestamp,
+            "paused_until": paused_until,
             **strays_in(market.strays),
         }
 

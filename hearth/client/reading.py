@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hearth.client.views import JobView, job_hex
@@ -12,7 +11,8 @@ if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.session import Session
     from hearth.market.events import Event
-    from hearth.market.reads import Market, Posted
+    from hearth.market.reads import Market, Posted, UnitView
+    from hearth.protocol.types import Header
 
 LOG_SPAN = 5_000
 """Blocks of logs that are asked for at once."""
@@ -32,45 +32,24 @@ class JobReader:
 
     def view(self, posted: Posted, head: Block) -> JobView:
         """Read a job at a block, every lapse applied."""
-        from hearth.market.reads import UnitView
-        from hearth.protocol import formulas, words
         from hearth.protocol.types import JobId
 
         market, terms = self.session.market, posted.terms
-        policy = words.unpack_policy(terms.policy)
         header = None
         if terms.leases > 1:
             header = market.header(JobId(posted.job_id), head.hash)
-            stored = market.units(posted.job_id, 0, header.touched, head.hash) if header and header.touched else []
+            touched = header.touched if header else 0
+            stored = market.units(posted.job_id, 0, touched, head.hash, header) if touched else []
         else:
             stored = [market.unit(posted.job_id, 0, head.hash)]
-        now = head.timestamp
-        units = tuple(formulas.with_lapse(one.unit, one.best, policy, now) for one in stored)
-        best = tuple(UnitView(replace(one.unit), one.second, one.accused) for one in stored)
-        return JobView(posted, policy, header, units, best, head.number, now)
+        return _view(posted, header, stored, head)
 
     def views(self, posted: list[Posted], head: Block) -> list[JobView]:
-        """Read many jobs at a block, one-lease jobs in pages. One that the chain does not know is a stray log's."""
-        from hearth.market.reads import UnitView
-        from hearth.protocol import words
-        from hearth.protocol.types import Accused
-
-        found = []
-        for one, word in zip(
-            posted, self.session.market.job_words([one.job_id for one in posted], head.hash), strict=True
-        ):
-            if not word:
-                self.session.market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
-                continue
-            unit = None if words.is_header(word) else words.unpack_unit(word)
-            if unit is None or unit.window_end:
-                # An array's leases, and a proposal's node that a lapse names, lie in other slots.
-                found.append(self.view(one, head))
-                continue
-            policy = words.unpack_policy(one.terms.policy)
-            seen = (UnitView(unit, 0, Accused()),)
-            found.append(JobView(one, policy, None, (unit,), seen, head.number, head.timestamp))
-        return found
+        """Read many jobs at a block in pages. One that the chain does not know is a stray log's."""
+        return [
+            _view(one, header, [status.view for status in stored], head)
+            for one, header, stored in self.session.market.stored(posted, head.hash)
+        ]
 
     def events(self, posted: Posted, first: int, last: int) -> list[Event]:
         """Return a job's events of the blocks `first` to `last`, oldest first, but for those that fit no unit of it."""
@@ -88,6 +67,15 @@ class JobReader:
         """Return every job of the market up to a block, oldest first."""
         market = self.session.market
         return market.posted(from_block=market.network.deploy_block, to_block=head.number)
+
+
+def _view(posted: Posted, header: Header | None, stored: list[UnitView], head: Block) -> JobView:
+    """Return a job by its touched units as they are stored, every lapse applied."""
+    from hearth.protocol import formulas, words
+
+    policy, now = words.unpack_policy(posted.terms.policy), head.timestamp
+    units = tuple(formulas.with_lapse(one.unit, one.best, policy, now) for one in stored)
+    return JobView(posted, policy, header, units, tuple(stored), head.number, now)
 
 
 def market_events(market: Market, addresses: list[str], first: int, last: int) -> Iterator[Event]:

@@ -1011,7 +1011,8 @@ class ChangeRow(TypedDict):
     """A change that the Steward holds: its id, what it does, and what became of it.
 
     `kind` is as `hearth gov queue` takes it, `word` the policy, the stake or the address, in hex. It can be executed
-    from `due` on and before `until`: "waiting", "due" and "lapsed" are before, within and after that. `values` are the
+    from `ready` on and before `until`: "waiting", "due" and "lapsed" are before, within and after that. `ready` is when
+    its delay is over (`due`), or, of a policy, 24 h after the last one was set, where that is later. `values` are the
     fields of a policy that it replaces, or has replaced; none where that cannot be told. `block` queued it.
     """
 
@@ -1022,6 +1023,7 @@ class ChangeRow(TypedDict):
     state: Literal["waiting", "due", "lapsed", "dropped", "executed"]
     block: int
     due: int
+    ready: int
     until: int
     values: list[ChangedValue]
     text: str
@@ -1030,13 +1032,15 @@ class ChangeRow(TypedDict):
 class Governed(TypedDict):
     """Who governs posts or registrations: `steward` says whether it is the market's own Steward.
 
-    `offered` is who was offered those rights, null for nobody; `paused_until` the end of the last pause, 0 for none.
+    `offered` is who was offered those rights, null for nobody; `paused_until` the end of the last pause, and
+    `pausable_from` the second from which the next may begin; both 0 where there was none.
     """
 
     governor: str
     steward: bool
     offered: str | None
     paused_until: int
+    pausable_from: int
 
 
 class GovStatus(OfLogs):
@@ -1065,8 +1069,8 @@ class GovAction(TypedDict):
     """What a council, a guardian or anybody else sent to the Steward; with `prepared` nothing was sent.
 
     `action` is "queue", "drop", "execute", "pause" or "accept"; `text` says it to people. `already_done` says that the
-    chain holds it already, so that nothing was sent now. `change` and, once it is known, `due` are of the change that
-    it is about; `what` says what was paused, accepted, or dropped besides a change.
+    chain holds it already, so that nothing was sent now. `change` and, once they are known, `due` and `ready` (see
+    ChangeRow) are of the change that it is about; `what` says what was paused, accepted, or dropped besides a change.
     """
 
     schema: Literal["hearth.action/1"]
@@ -1078,6 +1082,7 @@ class GovAction(TypedDict):
     prepared: NotRequired[PreparedTx]
     change: NotRequired[str]
     due: NotRequired[int]
+    ready: NotRequired[int]
     what: NotRequired[list[str]]
 
 

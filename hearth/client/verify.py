@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.reports import NetVerification
     from hearth.market.events import CheckpointPaid, Event, Finished, Submitted
-    from hearth.market.reads import Posted, UnitView
-    from hearth.protocol.types import Header, NodeId, Outcome, Unit
+    from hearth.market.reads import Posted, UnitStatus, UnitView
+    from hearth.protocol.types import Header, NodeId, Outcome
 
 _T = TypeVar("_T")
 
@@ -135,13 +135,8 @@ class Verifier:
         jobs: list[tuple[Posted, _Told]] = []
         holds: defaultdict[bytes, int] = defaultdict(int)
         # The books first, whole or not at all; then as many results as there is time for.
-        for page in self._pages(list(history.posted.values()), "jobs"):
-            ids = [one.job_id for one in page]
-            for one, word in zip(page, market.job_words(ids, head.hash), strict=True):
-                if word:
-                    jobs.append((one, self._verify_job(one, word, head, history, holds, faults)))
-                else:
-                    market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
+        for one, header, stored in market.stored(list(history.posted.values()), head.hash, self._in_time):
+            jobs.append((one, self._verify_job(one, header, stored, history, holds, faults)))
         faults += self._compare_holds(books, holds, head)
         for one, told in jobs:
             read, left = self._verify_results(one, told.results, history.submitted, faults, unread)
@@ -261,32 +256,30 @@ class Verifier:
     def _verify_job(
         self,
         posted: Posted,
-        word: int,
-        head: Block,
+        header: Header | None,
+        stored: list[UnitStatus],
         history: _History,
         holds: defaultdict[bytes, int],
         faults: list[str],
     ) -> _Told:
-        """Compare a job's words in storage with those of its last events; add what its units hold to `holds`.
+        """Compare a job's touched units in storage with its last events; add what all of them hold to `holds`.
 
-        `word` is the job's own, `holds` is by key of Escrow, in base units.
+        `header` is an array's, None for a one-lease job; `holds` is by key of Escrow, in base units.
         """
         from hearth.protocol import formulas, words
         from hearth.protocol.types import Outcome, State
 
         terms, job = posted.terms, posted.job_id
-        header = words.unpack_header(word) if words.is_header(word) else None
-        stored = self._units(posted, word, header, head)
         told = _Told()
         for index, one in enumerate(stored):
-            unit = one.unit
+            unit = one.view.unit
             if unit.state is State.SETTLED:
                 told.settled += 1
                 told.failed += unit.outcome is not Outcome.OK
             told.failed += unit.state is State.REFUNDED
             if unit.state.has_result:
-                told.results[index] = one
-            faults.extend(self._checkpoints(posted, index, unit, history.checkpoints.get((job, index), []), head))
+                told.results[index] = one.view
+            faults.extend(self._checkpoints(posted, index, one, history.checkpoints.get((job, index), [])))
             expected = history.words.get((job, index))
             if expected is not None and words.unpack_unit(expected) != unit:
                 faults.append(
@@ -295,12 +288,12 @@ class Verifier:
                 )
             if expected is None and unit.state is not State.OPEN and header is not None and not header.closed:
                 faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
-        holds[formulas.lock_key(terms.submitter)] += formulas.job_holds(terms, header, (one.unit for one in stored))
+        holds[formulas.lock_key(terms.submitter)] += formulas.job_holds(
+            terms, header, (one.view.unit for one in stored)
+        )
         return told
 
-    def _checkpoints(
-        self, posted: Posted, index: int, unit: Unit, paid: list[CheckpointPaid], head: Block
-    ) -> Iterator[str]:
+    def _checkpoints(self, posted: Posted, index: int, one: UnitStatus, paid: list[CheckpointPaid]) -> Iterator[str]:
         """Compare what was told to be paid for the checkpoints that a unit's result was made of with what had to be.
 
         Of a node that has left by now the chain does not say any more whether it was there.
@@ -308,36 +301,16 @@ class Verifier:
         from hearth.protocol import formulas, words
         from hearth.protocol.types import State
 
-        terms, due = posted.terms, []
+        terms, unit, due = posted.terms, one.view.unit, []
         if unit.state is State.SETTLED and unit.resume:
-            kept, attempt = {}, unit.resume
-            while attempt and attempt not in kept:
-                self._in_time("its checkpoints")
-                kept[attempt] = self._market.kept(posted.job_id, index, terms.leases, attempt, head.hash)
-                attempt = kept[attempt].resume
-            due = formulas.checkpoint_pays(terms, words.unpack_policy(terms.policy), unit, kept)
-        told = [(one.attempt, one.node, one.pay, one.fee) for one in paid]
-        owed = [one for one in due if one.node in self._here or one in told]
+            due = formulas.checkpoint_pays(terms, words.unpack_policy(terms.policy), unit, one.kept)
+        told = [(event.attempt, event.node, event.pay, event.fee) for event in paid]
+        owed = [pay for pay in due if pay.node in self._here or pay in told]
         if told != owed:
             yield (
                 f"unit {index} of {job_hex(posted.job_id)[:14]}: events say that its checkpoints earned {told}, "
-                f"storage {[tuple(one) for one in owed]}"
+                f"storage {[tuple(pay) for pay in owed]}"
             )
-
-    def _units(self, posted: Posted, word: int, header: Header | None, head: Block) -> list[UnitView]:
-        """Return the touched units of a job; of one without an array its word has all but a kept result."""
-        from hearth.market.reads import UnitView
-        from hearth.protocol import words
-        from hearth.protocol.types import Accused, UnitFlag
-
-        if header is not None:
-            self._in_time("its arrays")
-            touched = header.touched
-            return self._market.units(posted.job_id, 0, touched, head.hash, header) if touched else []
-        unit = words.unpack_unit(word)
-        if unit.flags & UnitFlag.STORE:
-            return [self._market.unit(posted.job_id, 0, head.hash)]
-        return [UnitView(unit, 0, Accused())]
 
     def _verify_results(
         self,

@@ -243,15 +243,20 @@ def job_hex(job_id: bytes) -> str:
 
 def moment(seconds: int) -> str:
     """Return Unix seconds as UTC for people."""
-    if seconds >= YEAR_10000:
-        return "after the year 9999"
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return _clock(seconds, "%Y-%m-%d %H:%M:%S UTC")
 
 
 def until(at: int, now: int) -> str:
     """Return a moment and how far away it is."""
-    clock = datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC")
+    clock = _clock(at, "%H:%M:%S UTC")
     return f"{clock} (in {format_duration(at - now)})" if at > now else f"{clock} (past)"
+
+
+def _clock(seconds: int, form: str) -> str:
+    """Return Unix seconds in a form of strftime; a lane of 40 bits holds later ones than a calendar has."""
+    if seconds >= YEAR_10000:
+        return "after the year 9999"
+    return datetime.fromtimestamp(seconds, UTC).strftime(form)
 
 
 def next_step(

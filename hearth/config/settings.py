@@ -35,7 +35,8 @@ DEFAULT_NETWORK = "devnet"
 DEFAULT_TIMEOUT = 600
 MAX_FILE_BYTES = 1 << 20
 
-_NETWORK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+NETWORK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+"""What a network may be called, here and where its file is written: no path, no hidden file."""
 _SECRETS = ("password", "private_key", "mnemonic", "key")
 
 
@@ -320,7 +321,7 @@ def _network(name: str, given: _Given) -> str:
         if in_a_file and path.exists() and not text.startswith(("/", "~")):
             _refuse_foreign(path, given.folder)
         return str(path)
-    if not _NETWORK_NAME.fullmatch(text):
+    if not NETWORK_NAME.fullmatch(text):
         raise _refuse(given, name, f'"{text}" is neither a name nor a .json file', "use --network NAME")
     return text
 

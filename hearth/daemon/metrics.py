@@ -21,7 +21,7 @@ class Metrics:
         self._program = program
         self.head = self.gauge("head_block", "Number of the block last read")
         self.head_age = self.gauge("head_age_seconds", "Age of the newest block that was read")
-        self.failures = self.counter("failures", "Rounds and sends that failed and were tried again", "code")
+        self.failures = self.counter("failures", "Rounds, steps and sends that failed and were tried again", "code")
         self.gas_spent = self.counter("gas_spent_wei", "Wei paid for gas")
         self.gas_capped = self.gauge(
             "gas_capped",

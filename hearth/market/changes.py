@@ -16,8 +16,18 @@ LIFE: Final = 14 * 86_400
 DROPPED: Final = 1
 EXECUTED: Final = 2
 """What the Steward holds of a change that is over; a due time is larger."""
+POLICY_GRACE: Final = 86_400
+"""Seconds in which a replaced policy is taken still, and no other is set (Rules)."""
+PAUSE_TIME: Final = 7 * 86_400
+PAUSE_EVERY: Final = 30 * 86_400
+"""Seconds that a pause lasts, and from its beginning to the next one's (Rules, NodeRegistry)."""
 GOVERNED: Final = {"posts": "Rules", "registrations": "NodeRegistry"}
 """The contracts that have a governor, by what he governs there."""
+
+
+def pausable_from(paused_until: int) -> int:
+    """Return the second from which what was last paused until then can be paused again; 0 where it never was."""
+    return paused_until and paused_until - PAUSE_TIME + PAUSE_EVERY
 
 
 class ChangeOp(IntEnum):

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from hearth.base.errors import ChainError, ConfigError, FundsError, UsageError
+from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError, UsageError
 from hearth.base.failpoints import fp
 from hearth.base.files import flush_folder, replace_text
 from hearth.base.strangers import read_json
@@ -146,7 +146,7 @@ def prepare(
 
     Nothing is written or sent. `anew` leaves a record out of account. Raises FundsError, ConfigError DEPLOY_UNFINISHED
     where the record is of other settings, another deployer, chain or version, BAD_TREASURY, BAD_COUNCIL,
-    BAD_DECIMALS, UNFIT_AMOUNTS, RefusedError where the asset is no contract.
+    BAD_DECIMALS, UNFIT_AMOUNTS, UsageError BAD_ADDRESS where the asset is no token.
     """
     chain_id, genesis, head = port.chain_id(), port.genesis_hash(), port.head().number
     raw = None if anew else _read(record_path(path))
@@ -166,8 +166,8 @@ def prepare(
     )
     standing = frozenset(step.name for step in plan.steps if raw is not None and port.code(step.address))
     if not standing:
+        _check_token(wish.asset, port)
         port.call(Call(None, plan.steps[0].code, label="deploy.Escrow"), sender=deployer)
-        _check_decimals(wish.asset, port)
     fees = port.fees()
     gas = sum(step.gas for step in plan.steps if step.name not in standing)
     most = min(config.max_fee, 2 * fees.base_fee + fees.priority_fee)
@@ -215,11 +215,20 @@ def finish(
     return network
 
 
-def _check_decimals(asset: Asset, port: ChainPort) -> None:
-    """Refuse decimals that are not the token's own: stake and fees are scaled by them, for good."""
+def _check_token(asset: Asset, port: ChainPort) -> None:
+    """Refuse what is no token, and decimals that are not its own: stake and fees are scaled by them, for good."""
     if asset.address is None:
         return
-    own = int.from_bytes(port.call(Call(asset.address, token_call("decimals"), label="token.decimals"))[:32], "big")
+    hint = "use --token ADDRESS, an ERC-20 on this chain; without it the market pays in the native coin"
+    if not port.code(asset.address):
+        raise UsageError(f"--token {asset.address} is no contract on this chain", hint=hint, code="BAD_ADDRESS")
+    try:
+        answer = port.call(Call(asset.address, token_call("decimals"), label="token.decimals"))
+    except RefusedError:
+        answer = b""
+    if len(answer) < 32:
+        raise UsageError(f"--token {asset.address} is no ERC-20: it has no decimals", hint=hint, code="BAD_ADDRESS")
+    own = int.from_bytes(answer[:32], "big")
     if own != asset.decimals:
         raise ConfigError(
             f"the token {asset.address} has {own} decimals, not {asset.decimals}",

@@ -164,6 +164,7 @@ def _expected(
         "Lens": {
             "JOBS": addresses["JobRegistry"],
             "NODES": addresses["NodeRegistry"],
+            "RULES": addresses["Rules"],
             "ESCROW": addresses["Escrow"],
         },
         "Attesters": {"JOBS": addresses["JobRegistry"]},

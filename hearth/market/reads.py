@@ -7,9 +7,10 @@ was recomputed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, BlockRef, Call, ChainPort, Log, Topics
@@ -46,6 +47,22 @@ NO_TERMS: Final[TermsWords] = (0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32))
 NODE_WORDS: Final = 7
 NODE_BYTES: Final = 32 * NODE_WORDS
 """A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
+Value = TypeVar("Value")
+
+
+def as_written(unpack: Callable[..., Value], *said: Any) -> Value:
+    """Return what `unpack` reads in a contract's words. Raises ChainError RPC_BROKEN where no contract writes them."""
+    try:
+        return unpack(*said)
+    except ValueError as error:
+        raise ChainError(
+            f"the RPC serves words that no contract writes: {error}", code="RPC_BROKEN", hint="hearth doctor"
+        ) from error
+
+
+def job_of(word: int) -> Header | Unit:
+    """Return what a job's own word says: an array's header, or a one-lease job's unit. Raises as `as_written` does."""
+    return as_written(words.unpack_header, word) if words.is_header(word) else as_written(words.unpack_unit, word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +75,28 @@ class UnitView:
 
     @property
     def best(self) -> Best:
-        """Return the best proposal; meaningful only while the unit is OPEN with a proposal."""
+        """Return the best proposal; meaningful only while the unit is OPEN with a proposal. Raises ChainError."""
         if not self.unit.window_end:
             return Best()
-        return words.unpack_best(self.second)
+        return as_written(words.unpack_best, self.second)
 
     @property
     def kept(self) -> bytes | None:
         """Return the result's digest as storage keeps it, from SUBMITTED on; None for a unit without STORE."""
         kept = self.unit.flags & UnitFlag.STORE and self.unit.state.has_result
         return self.second.to_bytes(32, "big") if kept else None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStatus:
+    """A unit as stored, its job's own word, and the checkpoints that its attempt was resumed from, by attempt.
+
+    Of an unknown job `job` is 0 and the unit has no state, as has one that a one-lease job does not have.
+    """
+
+    job: int
+    view: UnitView
+    kept: Mapping[int, Kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +154,31 @@ class Totals:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A market as a whole, at the block `number` of the second `time` (SPEC section "Lens"). Amounts in base units.
+
+    `asset` is an address, zero for the native coin; `held` is Escrow's balance of it, `tracked` what Escrow counts, 0
+    on a native market. `jobs` were posted, the last one in the block `last_post`. The two pauses of posts and
+    registrations end at their seconds, 0 for none; `minimum_stake` is a new registration's.
+    """
+
+    chain_id: int
+    number: int
+    time: int
+    asset: str
+    held: int
+    tracked: int
+    jobs: int
+    last_post: int
+    totals: Totals
+    policies: Policies
+    registrations_paused_until: int
+    minimum_stake: int
+
+
 def node_of(node: NodeId, record: bytes) -> Node:
-    """Decode one 224-byte record of a Lens page."""
+    """Decode one 224-byte record of a Lens page. Raises ValueError for one that no contract writes."""
     at = [int.from_bytes(record[i : i + 32], "big") for i in range(0, NODE_BYTES, 32)]
     owner, operator, stake, offer, hot, next_ask, exit_at = at
     return Node(
@@ -143,7 +195,10 @@ def node_of(node: NodeId, record: bytes) -> Node:
 
 
 class Market:
-    """Read one market over a chain port. `calls` builds what can be sent to it."""
+    """Read one market over a chain port. `calls` builds what can be sent to it.
+
+    Every read raises ChainError where no answer comes, and RPC_BROKEN where its words are such that no contract writes.
+    """
 
     def __init__(self, port: ChainPort, network: Network) -> None:
         self.port = port
@@ -271,7 +326,7 @@ class Market:
         the one before. Raises ChainError RPC_LIES where the logs do not lead from each job to the one before it.
         """
         (word,) = self._view("JobRegistry", "posted", block=head.hash)
-        end = words.unpack_posted(word)
+        end = as_written(words.unpack_posted, word)
         number, at, found = end.count, end.block, list[Posted]()
         while number and len(found) < count:
             here = [event for event in self._posts_in(at) if event.number <= number]
@@ -365,7 +420,8 @@ class Market:
         word = self.job_word(job_id, block)
         if word == 0:
             raise _no_job(job_id)
-        return words.unpack_header(word) if words.is_header(word) else None
+        told = job_of(word)
+        return told if isinstance(told, Header) else None
 
     def unit(self, job_id: JobId, index: int = 0, block: BlockRef = "latest") -> UnitView:
         """Return a unit, its lapse not applied.
@@ -378,8 +434,8 @@ class Market:
         if job == 0:
             raise _no_job(job_id)
         if not words.is_header(job):
-            return UnitView(words.unpack_unit(job), second, words.unpack_accused(accused))
-        return _lease(words.unpack_header(job), index, unit, second, accused)
+            return as_written(_view_of, job, second, accused)
+        return as_written(_lease, as_written(words.unpack_header, job), index, unit, second, accused)
 
     def units(
         self, job_id: JobId, first: int, count: int, block: BlockRef = "latest", header: Header | None = None
@@ -394,14 +450,67 @@ class Market:
             start = first + len(found)
             wanted = min(PAGE, count - len(found))
             page = self._page("units", job_id, start, wanted, count=wanted, block=block)
-            found.extend(_lease(header, start + i, *view) for i, view in enumerate(page))
+            found.extend(as_written(_lease, header, start + i, *view) for i, view in enumerate(page))
         return found
+
+    def statuses(self, places: Sequence[tuple[JobId, int]], block: BlockRef = "latest") -> list[UnitStatus]:
+        """Return the unit at each place, a job's id and an index, in pages through Lens.
+
+        An untouched lease of an array is as `unit` says, its lapse is not applied.
+        """
+        headers: dict[int, Header] = {}
+        found: list[UnitStatus] = []
+        for start in range(0, len(places), PAGE):
+            asked = list(places[start : start + PAGE])
+            page = self._page("status", asked, count=len(asked), block=block)
+            for (_, index), (job, word, second, accused, kept) in zip(asked, page, strict=True):
+                if words.is_header(job):
+                    if job not in headers:
+                        headers[job] = as_written(words.unpack_header, job)
+                    view = as_written(_lease, headers[job], index, word, second, accused)
+                else:
+                    view = as_written(_view_of, word, second, accused)
+                found.append(UnitStatus(job, view, as_written(_resumed, view.unit.resume, kept)))
+        return found
+
+    def stored(
+        self, jobs: Sequence[Posted], block: BlockRef, ahead: Callable[[str], None] = lambda what: None
+    ) -> Iterator[tuple[Posted, Header | None, list[UnitStatus]]]:
+        """Yield each job that the chain knows, its header if it is an array, and its touched units, no lapse applied.
+
+        All of them share the pages of Lens: neither a job nor an array costs a call of its own. What the chain does not
+        know is a stray log's. `ahead` is called with what is read next before each page, and may raise.
+        """
+        for start in range(0, len(jobs), PAGE):
+            ahead(f"its jobs, {len(jobs)} in all")
+            known: list[tuple[Posted, UnitStatus, Header | None]] = []
+            page = jobs[start : start + PAGE]
+            for one, first in zip(page, self.statuses([(one.job_id, 0) for one in page], block), strict=True):
+                if first.job:
+                    told = job_of(first.job)
+                    known.append((one, first, told if isinstance(told, Header) else None))
+                else:
+                    self.strays.note(one.log, f"job 0x{one.job_id.hex()[:12]} is not on the chain")
+            rest = self._rest_of(
+                [(one.job_id, header.touched) for one, _, header in known if header is not None], block, ahead
+            )
+            for one, first, header in known:
+                touched = 1 if header is None else header.touched
+                yield one, header, [first, *islice(rest, touched - 1)] if touched else []
+
+    def _rest_of(
+        self, arrays: list[tuple[JobId, int]], block: BlockRef, ahead: Callable[[str], None]
+    ) -> Iterator[UnitStatus]:
+        """Yield the touched units of arrays but for each one's first, a page at a time."""
+        places = ((job, index) for job, touched in arrays for index in range(1, touched))
+        while page := list(islice(places, PAGE)):
+            ahead("its arrays")
+            yield from self.statuses(page, block)
 
     def unit_now(self, terms: Terms | TermsWords, index: int, block: BlockRef = "latest") -> UnitView:
         """Return a unit with its lapse applied at the block's time, as every guard reads it."""
         (view,) = self._view("Lens", "unit", packed_terms(terms), index, block=block)
-        word, second, accused = view
-        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+        return as_written(_view_of, *view)
 
     def job_words(self, job_ids: Sequence[JobId], block: BlockRef = "latest") -> list[int]:
         """Return many jobs' words, in pages through Lens."""
@@ -412,7 +521,7 @@ class Market:
     ) -> Gate:
         """Return the first gate that keeps a node from proposing (or claiming) a unit."""
         (code,) = self._view("Lens", "fit", packed_terms(terms), index, node, claim, block=block)
-        return Gate(code)
+        return as_written(Gate, code)
 
     def claimable_from(
         self, terms: Terms | TermsWords, index: int, rate: int, *, block: BlockRef = "latest"
@@ -427,6 +536,19 @@ class Market:
         """Return (rate in force, score, key) of a node for a unit, whatever the gates say."""
         rate, score, key = self._view("Lens", "score", packed_terms(terms), index, node, block=block)
         return rate, score, key
+
+    def overview(self, block: BlockRef = "latest") -> Overview:
+        """Return the market as a whole, by one call."""
+        (found,) = self._view("Lens", "overview", block=block)
+        chain_id, number, time, asset, held, tracked, posted, totals, *rest = found
+        policy, previous, until, paused_until, registrations, minimum_stake = rest
+        end = as_written(words.unpack_posted, posted)
+        return Overview(
+            *(chain_id, number, time, str(asset).lower(), held, tracked, end.count, end.block),
+            Totals(**words.unpack(words.TOTALS, totals)),
+            Policies(policy, previous, until, paused_until),
+            *(registrations, minimum_stake),
+        )
 
     def policies(self, block: BlockRef = "latest") -> Policies:
         """Return the parameters that new jobs may name."""
@@ -466,27 +588,52 @@ class Market:
         data = self._raw("NodeRegistry", "get", node, block=block)
         if len(data) != NODE_BYTES:
             raise no_answer("NodeRegistry.get", data)
-        found = node_of(node, data)
+        found = as_written(node_of, node, data)
         if found.owner == ZERO_ADDRESS:
             raise NotFoundError(f"there is no node {node} on {self.network.name}", hint="hearth net workers")
         return found
 
-    def node_pages(self, block: BlockRef) -> Iterator[tuple[NodeId, bytes]]:
-        """Yield (first id, records) for every node: 224 bytes each, for readers that keep columns."""
-        end = self.totals(block).next_id
+    def _node_ranges(self, block: BlockRef, next_id: int | None = None) -> Iterator[tuple[int, int]]:
+        """Yield (first id, how many) of the pages that hold every node."""
+        end = self.totals(block).next_id if next_id is None else next_id
         for first in range(1, end, PAGE):
-            count = min(PAGE, end - first)
+            yield first, min(PAGE, end - first)
+
+    def node_pages(self, block: BlockRef, next_id: int | None = None) -> Iterator[tuple[NodeId, bytes]]:
+        """Yield (first id, records) for every node: 224 bytes each, for readers that keep columns.
+
+        `next_id` spares a call: the totals' of the same block.
+        """
+        for first, count in self._node_ranges(block, next_id):
             data = self._raw("Lens", "nodes", first, count, block=block)
             if len(data) != 64 + count * NODE_BYTES or int.from_bytes(data[32:64], "big") != count:
                 raise no_answer("Lens.nodes", data)
             yield NodeId(first), data[64:]
 
-    def nodes(self, block: BlockRef) -> list[Node]:
-        """Return every node, those that left included (their owner is kept, their operator is zero)."""
+    def nodes(self, block: BlockRef, next_id: int | None = None) -> list[Node]:
+        """Return every node, those that left included (their owner is kept, their operator is zero).
+
+        `next_id` as in `node_pages`.
+        """
         found: list[Node] = []
-        for first, records in self.node_pages(block):
+        for first, records in self.node_pages(block, next_id):
             for i in range(len(records) // NODE_BYTES):
-                found.append(node_of(NodeId(first + i), records[i * NODE_BYTES : (i + 1) * NODE_BYTES]))
+                record = records[i * NODE_BYTES : (i + 1) * NODE_BYTES]
+                found.append(as_written(node_of, NodeId(first + i), record))
+        return found
+
+    def gates(self, ask: formulas.Ask, block: BlockRef = "latest") -> list[Gate]:
+        """Return the first gate that keeps each node, from id 1 on, from a job that asks this, posted or not.
+
+        It is NodeRegistry's answer: of a job's submitter, its units and its time it knows nothing. A node that left
+        is NOT_LIVE.
+        """
+        packed = (words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation)
+        found: list[Gate] = []
+        for first, count in self._node_ranges(block):
+            found.extend(
+                as_written(Gate, code) for code in self._page("gates", packed, first, count, count=count, block=block)
+            )
         return found
 
     def last_seen(self, node: NodeId, block: BlockRef = "latest") -> int:
@@ -503,7 +650,7 @@ class Market:
         """Return the candidates that are due."""
         _, due = self._view("Lens", "checkUpkeep", [candidate(c) for c in candidates], block=block)
         return [
-            Upkeep(UpkeepOp(op), None if op == UpkeepOp.LIVENESS else terms, index, count)
+            Upkeep(as_written(UpkeepOp, op), None if op == UpkeepOp.LIVENESS else terms, index, count)
             for op, terms, index, count in due
         ]
 
@@ -513,7 +660,7 @@ class Market:
         """Return the checkpoint that a lost lease of a unit left, all zero for none."""
         key = formulas.unit_key(job_id, index, leases)
         (word,) = self._view("JobRegistry", "checkpoints", key, attempt, block=block)
-        return words.unpack_kept(word)
+        return as_written(words.unpack_kept, word)
 
     # ---- money ----
 
@@ -603,10 +750,30 @@ def _no_job(job_id: JobId) -> NotFoundError:
     return NotFoundError(f"there is no job 0x{job_id.hex()}", hint="hearth jobs --all")
 
 
+def _resumed(attempt: int, kept: Sequence[int]) -> dict[int, Kept]:
+    """Return by attempt the checkpoints that one resumed from, of which each names the one before it.
+
+    Raises ChainError where they are not those that are named.
+    """
+    found: dict[int, Kept] = {}
+    for word in kept:
+        if not attempt or attempt in found:
+            raise no_answer("Lens.status", bytes(32))
+        found[attempt] = words.unpack_kept(word)
+        attempt = found[attempt].resume
+    if attempt and len(found) < formulas.MAX_RESUMED:
+        raise no_answer("Lens.status", bytes(32))
+    return found
+
+
+def _view_of(word: int, second: int, accused: int) -> UnitView:
+    return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+
+
 def _lease(header: Header, index: int, word: int, second: int, accused: int) -> UnitView:
     """Read a lease of an array: an untouched one is as the header says, open, blocked, or gone with a closed array."""
     if word:
-        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
+        return _view_of(word, second, accused)
     state = State.BLOCKED if header.waiting else State.OPEN
     if header.closed and index >= header.touched:
         state = State.CANCELLED

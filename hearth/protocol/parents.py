@@ -96,6 +96,14 @@ def ended(word: int) -> Ended:
     return Ended.WELL if header.done >= (header.quorum or header.leases) else Ended.OTHERWISE
 
 
+def ends_at_worst(word: int) -> Ended:
+    """Say how a job that has not ended ends where no further unit of it succeeds, by its own word."""
+    if not words.is_header(word):
+        return Ended.OTHERWISE
+    header = words.unpack_header(word)
+    return Ended.WELL if header.done >= (header.quorum or header.leases) else Ended.OTHERWISE
+
+
 def progress(parents: Sequence[Parent], job_words: Sequence[int]) -> Progress:
     """Say what `unlock` may do with a job, by the words of its parents in their order.
 

@@ -496,6 +496,11 @@ def unpack_accused(word: int) -> Accused:
     return Accused(node=NodeId(v["node"]), at=v["at"])
 
 
+def pack_kept(kept: Kept) -> int:
+    """Pack a kept checkpoint."""
+    return pack(KEPT, _values(kept))
+
+
 def unpack_kept(word: int) -> Kept:
     """Unpack a kept checkpoint, all zero for none."""
     v = unpack(KEPT, word)

@@ -63,3 +63,17 @@ def test_reorg__end_of_the_unit_is_torn_out__its_checkpoint_is_still_known() -> 
     world.chain.mine([world.event(GaveUp, job, replace(opened, node=NodeId(7)), 1)])  # type: ignore[arg-type]
     (lease,) = world.read()[job].leases  # type: ignore[index]
     assert [(saved.attempt, saved.seconds) for saved in lease.saved] == [(1, 600)]
+
+
+def test_log_of_a_checkpoint__says_what_its_attempt_had_resumed_from() -> None:
+    """By that a worker sums what a unit's earlier attempts have of its seconds."""
+    world = Scripted()
+    job = _posted(world)
+    again = replace(LOST, attempts=2, resume=1)
+    world.chain.mine([world.event(Checkpointed, job, LOST, 60, 5)])  # type: ignore[arg-type]
+    world.chain.mine([world.event(Checkpointed, job, again, 90, 6)])  # type: ignore[arg-type]
+    opened = replace(decided.OPEN, attempts=2)
+    world.words[job] = words.pack_unit(opened)
+    world.chain.mine([world.event(GaveUp, job, replace(opened, node=NodeId(7)), 1)])  # type: ignore[arg-type]
+    (lease,) = world.read()[job].leases  # type: ignore[index]
+    assert [(saved.attempt, saved.resume) for saved in lease.saved] == [(2, 1), (1, 0)]

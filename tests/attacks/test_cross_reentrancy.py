@@ -45,7 +45,10 @@ VIEWS = [
             "check",
             "units",
             "nodes",
+            "gates",
+            "overview",
             "jobs",
+            "status",
             "locks",
             "credits",
             "unit",
@@ -56,8 +59,8 @@ VIEWS = [
         ),
     }
 ]
-OF_ESCROW = {("Lens", "locks"), ("Lens", "credits")}
-"""What Lens reads from Escrow alone."""
+OF_ESCROW = {("Lens", "locks"), ("Lens", "credits"), ("Lens", "overview")}
+"""What Lens reads from Escrow, some of it or all."""
 
 
 @pytest.mark.parametrize(("kind", "outer"), CASES)
@@ -99,7 +102,16 @@ def test_cross_reentrancy__views_in_every_callback__show_state_that_holds(kind: 
             except Reverted:
                 after = b""
             for succeeded, answer in results:
-                assert answer == after[:256] if succeeded else not after, (contract, name)
+                told = [_lasting(one) if name == "overview" else one for one in (answer, after[:256])]
+                assert told[0] == told[1] if succeeded else not after, (contract, name)
+
+
+def _lasting(overview: bytes) -> bytes:
+    """Return what `Lens.overview` says but for `number` and `held`.
+
+    The later look is one block on. And what Escrow holds is a token's word, which may be asked before it moves money.
+    """
+    return overview[:32] + overview[64:128] + overview[160:]
 
 
 @pytest.mark.parametrize("outer", [outer for kind, outer in CASES if kind == "erc20"])

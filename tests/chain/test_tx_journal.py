@@ -31,6 +31,18 @@ def receipt(ok: bool = True, number: int = 7, tx_hash: bytes = ATTEMPT.hash) -> 
     return Receipt(tx_hash, number, b"\x0b" * 32, ok, 50_000, 3, ADDRESS, CALL.to, None, ())
 
 
+def test_signed_here__transaction_of_this_journal__is_known_before_it_is_mined_and_when_reopened(
+    tmp_path: Path,
+) -> None:
+    journal = open_journal(tmp_path)
+    assert not journal.signed_here(ATTEMPT.hash)
+    intent = journal.signed(journal.intend("k", CALL), 4, ATTEMPT)
+    assert journal.signed_here(ATTEMPT.hash) and not journal.signed_here(b"\x0c" * 32)
+    journal.mined(intent, receipt())
+    journal.close()
+    assert open_journal(tmp_path).signed_here(ATTEMPT.hash)
+
+
 def test_journal__reopened__has_everything(tmp_path: Path) -> None:
     journal = open_journal(tmp_path)
     intent = journal.signed(journal.intend("k", CALL), 4, ATTEMPT)

@@ -138,6 +138,18 @@ def test_draw__a_longer_sample__begins_with_the_shorter_one() -> None:
     assert {(mutant.function, mutant.operator) for mutant in order[: len(strata)]} == strata
 
 
+def test_draw__after_a_change_of_the_sources__goes_on_from_what_was_tried() -> None:
+    every = mutants(ROOT / "contracts" / "leases.vy")
+    before = [one for one in every if one.function != "_tip"]
+    tried = [one.id for one in draw(before, 7)[:40]]
+    order = draw(every, 7, tried)
+    assert {one.id for one in order[:40]} == set(tried)
+    known = {one.function for one in order[:40]}
+    new = {one.function for one in every} - known
+    assert {one.function for one in order[40 : 40 + len(new)]} == new, "each function that none stands for, once"
+    assert sorted(one.id for one in order) == sorted(one.id for one in every)
+
+
 # ---- sources ----
 
 

@@ -89,6 +89,17 @@ def by_name(rows: Rows) -> dict[str, int]:
     return {row[0]: number(row[-1]) for row in rows}
 
 
+def constant(name: str, contract: str) -> int:
+    """Return a constant of a contract's source."""
+    source = (ROOT / "contracts" / f"{contract}.vy").read_text(encoding="utf-8")
+    found = re.search(rf"^{name}: constant\(uint256\) = ([0-9* ]+?)(?:  #.*)?$", source, re.M)
+    assert found is not None, name
+    product = 1
+    for factor in found[1].split("*"):
+        product *= int(factor)
+    return product
+
+
 # ---- headings ----
 
 
@@ -503,15 +514,6 @@ def test_parameters__node_bounds__are_the_contracts() -> None:
 
 
 def test_parameters__fixed_figures__are_the_contracts() -> None:
-    def constant(name: str, contract: str) -> int:
-        source = (ROOT / "contracts" / f"{contract}.vy").read_text(encoding="utf-8")
-        found = re.search(rf"^{name}: constant\(uint256\) = ([0-9* ]+?)(?:  #.*)?$", source, re.M)
-        assert found is not None, name
-        product = 1
-        for factor in found[1].split("*"):
-            product *= int(factor)
-        return product
-
     text = " ".join(section("Parameters").split())
     assert (
         f"batches of {constant('MAX_BATCH', 'JobRegistry')} (settle), {constant('MAX_BATCH', 'NodeRegistry')} (beats, "
@@ -558,6 +560,31 @@ def test_errors__modules__refuse_nothing_of_their_own() -> None:
     listed = {*CONTRACTS, "reasons"}
     others = [path.stem for path in (ROOT / "contracts").glob("*.vy") if path.stem not in listed]
     assert {name: given for name in others if (given := refusals.reasons_in(name))} == {}
+
+
+def test_lens__tables__are_its_functions_and_what_an_overview_tells() -> None:
+    abi = json.loads((ROOT / "hearth" / "market" / "artifacts" / "Lens.json").read_text(encoding="utf-8"))["abi"]
+    functions = {item["name"]: item for item in abi if item["type"] == "function" and not item["name"].isupper()}
+    shown, fields = tables(section("Lens"))
+    assert {bare(row[0]): row[1] for row in shown} == {
+        name: ", ".join(parameter["name"] for parameter in item["inputs"]) for name, item in functions.items()
+    }
+    assert len(shown) == len(functions) and all(row[2] for row in shown)
+    views = [name for name, item in functions.items() if item["stateMutability"] != "view"]
+    assert views == ["performUpkeep"]
+
+    def told(name: str) -> list[str]:
+        return [part["name"] for part in functions[name]["outputs"][0]["components"]]
+
+    assert [bare(row[0]) for row in fields] == told("overview")
+    text = " ".join(section("Lens").split())
+    assert "five fields: `job`, the job's word; `word`, `second` and `accused`," in text and "`kept`, the words" in text
+    assert told("status") == ["job", "word", "second", "accused", "kept"]
+    assert f"A page has {constant('MAX_PAGE', 'Lens')} entries at most" in text
+    most = constant("MAX_RESUMED", "Lens")
+    assert f"resumed from, {most} at most." in text
+    assert most == constant("MAX_RESUMED", "JobRegistry") == formulas.MAX_RESUMED
+    assert f"names the gates {Gate.NOT_LIVE} to {Gate.PROBATION} alone" in text
 
 
 def test_errors__selector__is_the_errors() -> None:

@@ -261,6 +261,13 @@ def test_until__past_and_future__differ() -> None:
     assert "(past)" in until(NOW, NOW)
 
 
+def test_until__time_that_no_calendar_has__is_named() -> None:
+    """A provider may tell of a unit whose 40-bit lane holds it."""
+    assert until(253_402_300_799, NOW).startswith("23:59:59 UTC (in ")
+    for at in (253_402_300_800, (1 << 40) - 1):
+        assert until(at, NOW).startswith("after the year 9999 (in ")
+
+
 def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> None:
     gates = {Gate.FITS: 1, Gate.VRAM: 9, Gate.PRICE: 2, Gate.NO_SLOT: 1, Gate.NOT_LIVE: 1}
     text = workers_in_words(gates)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,21 +14,33 @@ from eth_abi.abi import encode
 
 from hearth.base.errors import ChainError, ConfigError, RefusedError, UsageError
 from hearth.chain.port import refused
-from hearth.cli.gov import change_lines
+from hearth.cli.gov import _governor, change_lines
 from hearth.client import changes
-from hearth.client.changes import OVER, change_rows, read_change, read_changes, state_of
+from hearth.client.changes import (
+    AMOUNTS,
+    BOUNDS,
+    OVER,
+    SHARES,
+    SPANS,
+    change_rows,
+    next_policy_from,
+    read_change,
+    read_changes,
+    state_of,
+)
 from hearth.client.gov import MAX_SALTS, Gov
 from hearth.client.verify_steward import governance_faults
-from hearth.client.views import event_facts
+from hearth.client.views import event_facts, moment
 from hearth.config.settings import Settings
 from hearth.market.abi import codec
-from hearth.market.changes import DROPPED, EXECUTED, LIFE, Change, ChangeOp
+from hearth.market.changes import DROPPED, EXECUTED, LIFE, POLICY_GRACE, Change, ChangeOp
 from hearth.market.events import MAX_TIME, decode
 from hearth.market.profiles import DEVNET
 from hearth.protocol import words
 from hearth.protocol.types import ZERO_ADDRESS
 from tests.kit import build
 from tests.kit.fake_chain import Event
+from tests.kit.hints import faults_in
 from tests.kit.scripted import ScriptedMarket
 from tests.market.test_events import make_log
 from tools import schemas
@@ -36,6 +50,12 @@ NOW_POLICY = words.pack_policy(DEVNET.policy)
 FEE = Change(ChangeOp.SET_POLICY, words.pack_policy(replace(DEVNET.policy, fee_bps=300)), 0)
 STAKE = Change(ChangeOp.SET_MINIMUM_STAKE, 2 * 10**18, 0)
 LATER = 10**6
+DAY = 86_400
+ROOT = Path(__file__).parents[2]
+
+
+def _refuse(reason: str) -> bytes:
+    raise refused(reason)
 
 
 class Place(ScriptedMarket):
@@ -45,6 +65,7 @@ class Place(ScriptedMarket):
         super().__init__()
         self.states: dict[bytes, int] = {}
         self.said: list[str] = []
+        self.asked: list[bool] = []
         self.seats = {"council": COUNCIL, "offered_council": ZERO_ADDRESS, "guardian": GUARDIAN}
         self.governors = {"Rules": self.network.steward, "NodeRegistry": self.network.steward}
         self.on("Steward", "changes", lambda call, block: encode(["uint256"], [self.states.get(call.data[4:36], 0)]))
@@ -63,9 +84,21 @@ class Place(ScriptedMarket):
             asset=self.network.asset,
             settings=Settings(home=Path("/nonexistent"), **settings),
             dry_run=False,
-            tell=lambda kind, facts: self.said.append(facts["text"]),
+            tell=self.tell,
+            key=lambda: SimpleNamespace(address=COUNCIL),
+            require_funds=lambda *_, **__: {},
         )
         self.gov = Gov(self.session)
+
+    def tell(self, kind: str, facts: Mapping[str, Any]) -> None:
+        self.said.append(facts["text"])
+        if kind == "confirm":
+            self.asked.append(facts["needed"])
+            raise ConfigError("nobody says yes", hint="use --yes", code="NOT_CONFIRMED")
+
+    def replaced(self, until: int) -> None:
+        """Have Rules say that the policy it replaced is taken until then, 0 where it was dropped."""
+        self.answer("Rules", "policies", ["uint256"] * 5, [NOW_POLICY, 0, NOW_POLICY, until, 0])
 
     def event(self, name: str, contract: str = "Steward", **values: Any) -> Event:
         entry = next(dict(e) for e in codec(contract).abi if e["type"] == "event" and e["name"] == name)
@@ -269,9 +302,195 @@ def test_queue__policy_was_set_lately__is_told_and_goes_on(place: Place) -> None
 
     place.on("Rules", "set_policy", lately)
     place.on("Steward", "queue", lambda call, block: bytes(32))
+    place.replaced(free := place.now + 77)
     report = place.gov.queue("policy", ["fee_bps=300"], print_tx=True)
-    assert report["prepared"]["from"] == COUNCIL and any("24 hours" in text for text in place.said)
+    assert report["prepared"]["from"] == COUNCIL
+    (told,) = (text for text in place.said if "24 hours" in text)
+    assert moment(free) in told and moment(free) in report["text"]
+    assert (report["due"], report["ready"]) == (place.now + 5, free)
     schemas.validate(report)
+    # Nothing tells when it was set: a day from now on is the latest.
+    place.replaced(0)
+    place.gov.queue("policy", ["fee_bps=300"], print_tx=True)
+    assert moment(place.now + POLICY_GRACE) in place.said[-1]
+
+
+@pytest.mark.parametrize("ahead", [-1, 0, 1, 7_000])
+def test_ready__of_a_policy__is_the_later_of_its_due_time_and_a_day_after_the_last(place: Place, ahead: int) -> None:
+    due = place.now - 50
+    place.chain.mine([place.queued(FEE, due), place.queued(STAKE, due)])
+    free = place.now + ahead
+    place.replaced(free)
+    report = place.gov.status()
+    schemas.validate(report)
+    policy, stake = report["changes"]
+    assert policy["due"] == stake["due"] == stake["ready"] == due and stake["state"] == "due"
+    assert policy["ready"] == free and policy["state"] == ("due" if ahead <= 0 else "waiting")
+    line, _ = change_lines(report["changes"])
+    assert (f"from {moment(free)}:" if ahead > 0 else "now, until") in line
+
+
+def test_ready__policy_that_lapses_first__is_never(place: Place) -> None:
+    place.chain.mine([place.queued(FEE, place.now - LIFE + 60)])
+    place.replaced(place.now + 70)
+    (line,) = change_lines(place.gov.status()["changes"])
+    assert "not before it lapses" in line
+    place.on("Steward", "execute", lambda call, block: _refuse("rules: changed lately"))
+    with pytest.raises(RefusedError) as caught:
+        place.gov.execute(FEE.id.hex(), print_tx=True)
+    assert caught.value.code == "CHANGE_OVER"
+
+
+def test_next_policy_from__previous_one_was_dropped__is_what_the_log_says_and_within_a_day(place: Place) -> None:
+    assert next_policy_from(place.market, place.head) == 0
+    for until in (place.now + 500, place.now + 40):
+        place.chain.mine([place.event("PolicyChanged", "Rules", policy=FEE.word, previous=NOW_POLICY, until=until)])
+    # The one at deployment, and the drop itself, have no end.
+    place.chain.mine(
+        [
+            place.event("PolicyChanged", "Rules", policy=FEE.word, previous=0, until=place.now + 900),
+            place.event("PolicyChanged", "Rules", policy=FEE.word, previous=NOW_POLICY, until=0),
+        ]
+    )
+    assert next_policy_from(place.market, place.head) == until + 460
+    place.replaced(2**256 - 1)
+    assert next_policy_from(place.market, place.head) == place.now + POLICY_GRACE
+
+
+def test_execute__policy_within_a_day_of_the_last__names_the_second_that_it_waits_for(place: Place) -> None:
+    place.chain.mine([place.queued(FEE, place.now)])
+    place.on("Steward", "execute", lambda call, block: _refuse("rules: changed lately"))
+    place.replaced(free := place.now + 4_000)
+    with pytest.raises(RefusedError) as caught:
+        place.gov.execute(FEE.id.hex()[:4], print_tx=True)
+    error = caught.value
+    assert error.code == "NOT_DUE" and moment(free) in error.message and error.details["ready"] == free
+    assert "24 hours after the last policy" in error.message and faults_in(error.hint) == []
+
+
+def test_execute__other_refusals__are_as_the_contract_says_them(place: Place) -> None:
+    place.chain.mine([place.queued(STAKE, place.now)])
+    place.on("Steward", "execute", lambda call, block: _refuse("nodes: minimum out of range"))
+    with pytest.raises(RefusedError) as caught:
+        place.gov.execute(STAKE.id.hex(), print_tx=True)
+    assert caught.value.code == "REFUSED"
+
+
+def test_execute__not_due_within_a_day_of_the_last__names_the_later_second(place: Place) -> None:
+    place.chain.mine([place.queued(FEE, due := place.now + 10)])
+    for free, ready in ((due + 4_000, due + 4_000), (due - 1, due)):
+        place.replaced(free)
+        with pytest.raises(RefusedError) as caught:
+            place.gov.execute(FEE.id.hex(), print_tx=True)
+        assert caught.value.code == "NOT_DUE" and moment(ready) in caught.value.message
+
+
+@pytest.mark.parametrize("verb", ["execute", "drop"])
+def test_find__fewer_than_four_digits__is_no_id(place: Place, verb: str) -> None:
+    place.chain.mine([place.queued(FEE, place.now)])
+    place.on("Steward", "execute", lambda call, block: b"")
+    place.on("Steward", "drop", lambda call, block: b"")
+    digits = FEE.id.hex()
+    for text in (digits[:1], digits[:3], "0x" + digits[:3]):
+        with pytest.raises(UsageError) as caught:
+            getattr(place.gov, verb)(text, print_tx=True)
+        assert caught.value.code == "BAD_ID" and "too short" in caught.value.message
+    assert getattr(place.gov, verb)(digits[:4], print_tx=True)["change"] == "0x" + digits
+
+
+# ---- what a policy is shown as ----
+
+
+def test_status__policy_as_it_is_today__says_so(place: Place) -> None:
+    same = Change(ChangeOp.SET_POLICY, NOW_POLICY, 0)
+    place.chain.mine([place.queued(FEE), place.queued(same)])
+    rows = place.gov.status()["changes"]
+    assert [row["text"] for row in rows] == ["policy: fee_bps 500 -> 300", "policy: as it is today"]
+    place.on("Rules", "set_policy", lambda call, block: b"")
+    place.on("Steward", "queue", lambda call, block: bytes(32))
+    assert "policy: as it is today" in place.gov.queue("policy", ["fee_bps=500"], print_tx=True)["text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("fee_bps=99999", "fee_bps is from 0 to 1000, not 99999"),
+        ("fee_bps=1000000", "fee_bps is from 0 to 1000, not 1000000"),
+        ("min_bond_bps=65536", "min_bond_bps is from 1 to 65535"),
+        ("ack_time=1024s", "ack_time is from 2s to 10m, not 17m4s"),
+        ("fresh_delay=9d", "fresh_delay is from 0s to min_challenge_window, not 9d"),
+        ("min_price=0.0000012345", "three digits"),
+    ],
+)
+def test_read_change__value_that_no_policy_holds__names_the_bounds(place: Place, change: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_change("policy", [change], DEVNET.policy, place.network)
+    assert caught.value.code == "BAD_CHANGE" and words in caught.value.message and "bits" not in caught.value.message
+
+
+def test_bounds__are_those_of_the_spec() -> None:
+    table = (ROOT / "docs" / "SPEC.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| policy \|.*\| ([^|]+) \|$", table, re.MULTILINE))
+    assert set(rows) >= {*AMOUNTS, *SHARES, *SPANS} and set(BOUNDS) == {*SHARES, *SPANS}
+    for name, (least, most) in BOUNDS.items():
+        shown = most if isinstance(most, str) else f"{most:,}"
+        assert rows[name] == f"{least}..{shown}", name
+
+
+# ---- the brake ----
+
+
+def test_pause__asks_and_needs_an_answer(place: Place) -> None:
+    place.on("Steward", "pause", lambda call, block: b"")
+    place.session.settings = replace(place.session.settings, account="council")
+    with pytest.raises(ConfigError) as caught:
+        place.gov.pause(["posts"])
+    assert caught.value.code == "NOT_CONFIRMED" and place.asked == [True]
+
+
+@pytest.mark.parametrize(
+    ("posts", "registrations", "says", "hint"),
+    [
+        (1, 0, "posts", "hearth gov pause registrations"),
+        (0, 1, "registrations", "hearth gov pause posts"),
+        (1, 1, "posts", "hearth gov pause posts registrations, then"),
+    ],
+)
+def test_pause__lately__says_from_when_it_works_again(
+    place: Place, posts: int, registrations: int, says: str, hint: str
+) -> None:
+    begun = place.now - 29 * DAY
+    place.answer("Rules", "paused_until", ["uint256"], [posts * (begun + 7 * DAY)])
+    place.answer("NodeRegistry", "paused_until", ["uint256"], [registrations * (begun + 7 * DAY)])
+    reason = "rules: paused lately" if posts else "nodes: paused lately"
+    place.on("Steward", "pause", lambda call, block: _refuse(reason))
+    with pytest.raises(RefusedError) as caught:
+        place.gov.pause(["posts", "registrations"], print_tx=True)
+    error = caught.value
+    assert error.code == "PAUSED_LATELY" and error.hint == hint and faults_in(error.hint) == []
+    assert error.message.startswith(says) and error.message.count(moment(begun + 30 * DAY)) == posts + registrations
+    assert error.details == {"reason": reason, "pausable_from": begun + 30 * DAY}
+
+
+def test_pause__refusal_that_nothing_explains__stays_as_it_is(place: Place) -> None:
+    for reason in ("rules: paused lately", "rules: not the governor"):
+        place.on("Steward", "pause", lambda call, block, reason=reason: _refuse(reason))
+        with pytest.raises(RefusedError) as caught:
+            place.gov.pause(["posts"], print_tx=True)
+        assert caught.value.code == "REFUSED" and reason in caught.value.message
+
+
+def test_status__pause__now_and_when_again(place: Place) -> None:
+    until = place.now + 1
+    for ahead, says in ((0, "paused now until"), (1, "last paused until"), (23 * DAY, "last paused until")):
+        place.answer("Rules", "paused_until", ["uint256"], [until])
+        report = place.gov.status()
+        schemas.validate(report)
+        assert report["posts"]["pausable_from"] == until + 23 * DAY and not report["registrations"]["pausable_from"]
+        line = _governor("posts", report["posts"], place.now + ahead)
+        assert says in line and moment(until) in line and moment(until + 23 * DAY) in line
+    assert "again" not in _governor("posts", report["posts"], until + 23 * DAY)
+    assert "paused" not in _governor("registrations", report["registrations"], place.now)
 
 
 def test_queue__rpc_that_takes_no_sender__is_warned_of(place: Place) -> None:

@@ -12,9 +12,21 @@ from hearth.base.abi import encode
 from hearth.base.errors import NotFoundError
 from hearth.client.results import Results
 from hearth.client.verify import Books, Verifier, _History
-from hearth.market.reads import Seats
+from hearth.market.reads import PAGE, Seats
 from hearth.protocol import words
-from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, JobId, NodeId, Outcome, State, TermsFlag, Unit, UnitFlag
+from hearth.protocol.types import (
+    ZERO_ADDRESS,
+    ZERO_HASH,
+    Header,
+    JobId,
+    NodeId,
+    Outcome,
+    State,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+)
+from hearth.protocol.types import Kept as KeptCheckpoint
 from hearth.storage.stores import MemoryStore
 from tests.client.test_parents import Place
 from tests.kit import build
@@ -57,8 +69,8 @@ class Kept(Place):
         verifier._market, verifier._end = self.market, float("inf")
         head, faults, unread = self.chain.head(), list[str](), list[str]()
         history = verifier._read(head)
-        (one,) = history.posted.values()
-        told = verifier._verify_job(one, self.market.job_word(self.job), head, _History(), defaultdict(int), faults)
+        ((one, header, stored),) = self.market.stored(list(history.posted.values()), head.hash)
+        told = verifier._verify_job(one, header, stored, _History(), defaultdict(int), faults)
         if since is not None:
             self.stored[self.job, 0] = (words.pack_unit(since), int.from_bytes(self.true, "big"))
         checked, _ = verifier._verify_results(one, told.results, history.submitted, faults, unread)
@@ -143,7 +155,6 @@ def test_results__unit_that_nobody_touched__has_none() -> None:
 
 def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() -> None:
     from hearth.protocol import formulas
-    from hearth.protocol.types import Header
 
     place = Place()
     parents = [place.parent(DONE)]
@@ -156,9 +167,9 @@ def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() 
     funded: defaultdict[bytes, int] = defaultdict(int)
     holds: defaultdict[bytes, int] = defaultdict(int)
     head, faults = place.chain.head(), list[str]()
-    for job in jobs:
-        posted = place.market.terms_of(place.session.job_id(job))
-        verifier._verify_job(posted, place.market.job_word(posted.job_id), head, _History(), holds, faults)
+    page = [place.market.terms_of(place.session.job_id(job)) for job in jobs]
+    for posted, header, stored in place.market.stored(page, head.hash):
+        verifier._verify_job(posted, header, stored, _History(), holds, faults)
         funded[formulas.lock_key(posted.terms.submitter)] += formulas.escrow_at_post(posted.terms)
     assert holds == funded and faults == []
     books = Books()
@@ -171,16 +182,23 @@ def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() 
     assert len(faults) == len(funded) + 1 and all("the units of these jobs hold" in one for one in faults)
 
 
-def test_verify__many_jobs__are_read_by_pages_and_not_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words and locks of 600 jobs, of which one keeps a result: 3 pages of words, one of locks, a call more."""
+@pytest.mark.parametrize("rounds", [1, 75, 150])
+def test_verify__many_jobs__are_read_by_pages_and_not_one_by_one(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
+    """Of 600 jobs a quarter each keeps a result, is an array, and was resumed: 3 pages of 256, and 3 of their units."""
     place, plain = Place(), replace(DONE, flags=UnitFlag(0))
-    names = [place.post(plain) for _ in range(599)] + [place.post(DONE)]
+    array = Header(leases=4, touched=3, done=3)
+    for _ in range(rounds):
+        place.post(plain)
+        place.post(DONE)
+        several = place.session.job_id(place.post(array, units=4))
+        place.units |= {(several, index): words.pack_unit(plain) for index in range(3)}
+        resumed = place.session.job_id(place.post(replace(plain, resume=1)))
+        place.resumed[resumed] = [words.pack_kept(KeptCheckpoint(9, 1, NodeId(8)))]
     asked: list[str] = []
     call = place.market._raw
 
     def raw(contract: str, name: str, *args: Any, block: Any) -> bytes:
-        if contract in ("Lens", "JobRegistry") and name != "nodes":
-            asked.append(name)
+        asked.append(name)
         if name == "locks":
             return encode(["uint256[]"], [[0] * len(args[1])])
         return call(contract, name, *args, block=block)
@@ -195,8 +213,41 @@ def test_verify__many_jobs__are_read_by_pages_and_not_one_by_one(monkeypatch: py
     monkeypatch.setattr("hearth.client.verify.creation_faults", lambda *_: ([], []))
     monkeypatch.setattr(place.market, "seats", lambda block: Seats(ZERO_ADDRESS, ZERO_ADDRESS, ZERO_ADDRESS, 5))
     report = verifier.verify()
-    assert (report["jobs"], report["settled"], report["solvent"]) == (len(names), len(names), False)
-    assert sorted(asked) == ["jobs"] * 3 + ["load", "locks"]
+    assert (report["jobs"], report["settled"], report["solvent"]) == (4 * rounds, 6 * rounds, False)
+    pages = -(-4 * rounds // PAGE)
+    assert sorted(asked) == ["locks"] + ["status"] * (2 * pages)
+    assert place.chain.counts["call"] == 2 * pages
+
+
+def test_verify__arrays_that_share_pages__have_their_own_units() -> None:
+    """None of one that nobody touched, and none of a job that the chain does not know."""
+    place, sizes = Place(), (PAGE + 44, 0, None, 1, 4)
+    jobs = [
+        place.post(replace(DONE, node=NodeId(77)))
+        if touched is None
+        else place.post(Header(leases=2 * PAGE, touched=touched), units=2 * PAGE)
+        for touched in sizes
+    ]
+    for at, job in enumerate(jobs):
+        key = place.session.job_id(job)
+        for index in range(2 * PAGE):
+            unit = replace(DONE, node=NodeId(10_000 * at + index + 1), flags=UnitFlag.STORE | UnitFlag.ARRAY)
+            place.units[key, index] = words.pack_unit(unit)
+    unknown = place.session.job_id(place.post(DONE))
+    del place.stored[unknown, 0]
+    head = place.chain.head()
+    before = place.chain.counts["call"]
+    posted = place.market.posted(from_block=0, to_block=head.number)
+    found = list(place.market.stored(posted, head.hash))
+    assert [f"0x{one.job_id.hex()}" for one, _, _ in found] == jobs
+    assert [None if header is None else header.touched for _, header, _ in found] == list(sizes)
+    nodes = [[one.view.unit.node for one in stored] for _, _, stored in found]
+    assert nodes == [
+        [77] if touched is None else [10_000 * at + index + 1 for index in range(touched)]
+        for at, touched in enumerate(sizes)
+    ]
+    assert place.chain.counts["call"] - before == 1 + 2
+    assert len(place.market.strays.first) == 1
 
 
 def test_summary__job_that_a_parent_ended__says_that_it_never_ran() -> None:

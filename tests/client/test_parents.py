@@ -62,10 +62,15 @@ class Place(ScriptedMarket):
     def __init__(self) -> None:
         super().__init__()
         self.stored: dict[tuple[bytes, int], tuple[int, int]] = {}
+        self.units: dict[tuple[bytes, int], int] = {}
+        """The touched units of arrays."""
+        self.resumed: dict[bytes, list[int]] = {}
+        """The checkpoints of jobs whose units were resumed."""
         self.told: list[str] = []
         self.sent: list[tuple[Call, str]] = []
         self.on("JobRegistry", "load", self._load)
         self.on("Lens", "jobs", self._jobs)
+        self.on("Lens", "status", self._status)
         self.session: Any = SimpleNamespace(
             market=self.market,
             network=self.network,
@@ -119,6 +124,17 @@ class Place(ScriptedMarket):
         assert told is not None
         (ids,) = told[1].values()
         return encode(["uint256[]"], [[self.stored.get((one, 0), (0, 0))[0] for one in ids]])
+
+    def _status(self, call: Call, block: Block) -> bytes:
+        told = codec("Lens").decode_input(call.data)
+        assert told is not None
+        (places,) = told[1].values()
+        page = []
+        for job, index in places:
+            word, second = self.stored.get((job, 0), (0, 0))
+            unit = self.units.get((job, index), 0) if words.is_header(word) else word
+            page.append((word, unit, second, 0, self.resumed.get(job, [])))
+        return encode(["(uint256,uint256,uint256,uint256,uint256[])[]"], [page])
 
     @contextmanager
     def _sender(self) -> Iterator[None]:

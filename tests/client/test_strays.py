@@ -11,10 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from eth_abi.abi import encode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth.base.errors import NotFoundError
+from hearth.base.errors import ChainError, NotFoundError
+from hearth.chain.port import Block, Call
 from hearth.cli.__main__ import main
 from hearth.client import following
 from hearth.client.net import Net
@@ -24,6 +26,7 @@ from hearth.client.session import Session
 from hearth.client.verify import Verifier
 from hearth.client.views import event_facts
 from hearth.config.settings import Settings
+from hearth.market.abi import codec
 from hearth.market.events import EVENTS, JobPosted, Settled, Started, Submitted, topic_of
 from hearth.protocol import words
 from hearth.protocol.formulas import lock_key
@@ -59,10 +62,16 @@ class World(ScriptedMarket):
         )
         self.reads = JobReader(self.session)
         self.answer("JobRegistry", "load", ["uint256"] * 4, [words.pack_unit(RUNNING), 0, 0, 0])
-        self.market.job_words = lambda jobs, block="latest": [self.words.get(job, 0) for job in jobs]  # type: ignore[method-assign,assignment]
+        self.on("Lens", "status", self._status)
         self.post = self.posted(TERMS)
         self.start = self.unit_event("Started", RUNNING)
         self.end = self.unit_event("Submitted", DONE)
+
+    def _status(self, call: Call, block: Block) -> bytes:
+        told = codec("Lens").decode_input(call.data)
+        assert told is not None
+        found = [self.words.get(job, 0) for job, _ in told[1]["places"]]
+        return encode(["(uint256,uint256,uint256,uint256,uint256[])[]"], [[(one, one, 0, 0, []) for one in found]])
 
     def unit_event(self, name: str, unit: Unit, index: int = 0, job: JobId | None = None) -> Event:
         log = own_log(name, job_id=job or self.job, index=index, node=3, word=words.pack_unit(unit))
@@ -127,6 +136,25 @@ def test_views__job_that_the_chain_does_not_know__is_a_stray(world: World) -> No
     assert [view.posted.job_id for view in views] == [world.job]
     (why,) = world.market.strays.first
     assert why.endswith(" is not on the chain")
+
+
+def test_views__word_that_no_contract_writes__is_the_providers_fault(world: World) -> None:
+    world.chain.mine([world.post])
+    head = world.chain.head()
+    for word in (1 << 255, 1 << 254 | words.HEADER_STATE):
+        world.words[world.job] = word
+        with pytest.raises(ChainError) as caught:
+            world.reads.views(world.reads.posted(head), head)
+        assert caught.value.code == "RPC_BROKEN"
+
+
+def test_jobs__last_of_a_list_that_no_contract_writes__is_told_in_words(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    world.answer("JobRegistry", "posted", ["uint256"], [1 << 255])
+    monkeypatch.setattr(Session, "market", world.market)
+    assert main(["jobs", "--all", "--last", "1", "--json", "--network", "devnet"]) == 4
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "RPC_BROKEN"
 
 
 def test_read__books_with_nonsense_between__have_what_can_be_placed(world: World) -> None:

@@ -11,8 +11,9 @@ import pytest
 from hearth.client.receipt import _shares
 from hearth.client.verify import Verifier, _History
 from hearth.market.events import CheckpointPaid, Settled, Split
+from hearth.market.reads import UnitStatus, UnitView
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Billing, Kept, NodeId, Outcome, State, Unit
+from hearth.protocol.types import Accused, Billing, Kept, NodeId, Outcome, State, Unit
 from tests.client.test_parents import Place
 from tests.kit import build
 
@@ -31,10 +32,10 @@ def told(*pays: formulas.CheckpointPay) -> list[CheckpointPaid]:
 
 def faults(paid: list[CheckpointPaid], unit: Unit = DONE, here: tuple[int, ...] = (1, 2, 3)) -> list[str]:
     verifier = Verifier(Place().reads)
-    verifier._end, verifier._here = float("inf"), frozenset(NodeId(one) for one in here)
-    verifier._market = SimpleNamespace(kept=lambda job, index, leases, attempt, block: KEPT[attempt])  # type: ignore[assignment]
+    verifier._here = frozenset(NodeId(one) for one in here)
     posted: Any = SimpleNamespace(terms=TERMS, job_id=JOB)
-    return list(verifier._checkpoints(posted, 0, unit, paid, SimpleNamespace(hash=b"")))  # type: ignore[arg-type]
+    stored = UnitStatus(words.pack_unit(unit), UnitView(unit, 0, Accused()), KEPT)
+    return list(verifier._checkpoints(posted, 0, stored, paid))
 
 
 def test_checkpoints__paid_as_the_reference_says__are_in_order() -> None:

@@ -61,6 +61,7 @@ def url() -> Iterator[str]:
     except ConfigError as error:
         require("anvil", False, error.message)
     with bare_chain("--chain-id", str(CHAIN_ID), "--block-time", "1") as found:
+        RpcChain([found], timeout=10).rpc("evm_mine")  # tests look at the block before a deployment
         yield found
 
 
@@ -273,10 +274,12 @@ class Scripts:
         self.password.write_text("swordfish\n")
         self.password.chmod(0o600)
 
-    def __call__(self, *arguments: str, account: str = "deployer", answer: str | None = None) -> Result:
+    def __call__(
+        self, *arguments: str, account: str = "deployer", answer: str | None = None, name: str = "mine"
+    ) -> Result:
         from scripts import deploy, manage
 
-        given = [*arguments, "--network", self.url, "--account", account, "--name", "mine"]
+        given = [*arguments, "--network", self.url, "--account", account, "--name", name]
         given += ["--folder", str(self.home / "networks"), "--password-file", str(self.password)]
         command = deploy.cli if arguments[0].startswith("--") else manage.cli
         return CliRunner().invoke(command, given, input=answer)
@@ -340,7 +343,7 @@ def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twic
     assert {market.governor(name) for name in ("Rules", "NodeRegistry")} == {network.steward}
     assert market.seats() == Seats(COUNCIL, ZERO_ADDRESS, ZERO_ADDRESS, 2 * DAY)
     for account in (str(key.path), "TEST::1"):
-        stranger = scripts("pause", "posts", account=account)
+        stranger = scripts("pause", "posts", "--yes", account=account)
         assert stranger.exit_code == 5 and "rules: not the governor" in stranger.output
         assert "next: hearth gov status" in stranger.output
 
@@ -370,21 +373,30 @@ def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> N
     market.check()
     assert market.immutable("JobRegistry", "TREASURY") == TREASURY
 
-    done = scripts("set-policy", "fee_bps=400", "ack_time=50", account=governor)
+    for bad, code in (
+        ("ack_time=50", "not a duration"),
+        ("fee_bps=99999", "fee_bps is from 0 to 1000"),
+        ("fee=1", "fee"),
+    ):
+        refused_change = scripts("set-policy", bad, account=governor)
+        assert refused_change.exit_code == 2 and code in refused_change.output and "next: " in refused_change.output
+    done = scripts("set-policy", "fee_bps=400", "ack_time=50s", "min_price=0.000002 ETH", account=governor)
     assert done.exit_code == 0, done.output
-    assert (market.policy().fee_bps, market.policy().ack_time) == (400, 50)
+    policy = market.policy()
+    assert (policy.fee_bps, policy.ack_time, policy.min_price) == (400, 50, 2 * 10**12)
     assert market.policies().previous == market.network.policy
     again = scripts("set-policy", "fee_bps=300", account=governor)
     assert again.exit_code == 5 and "rules: changed lately" in again.output
-    refused_change = scripts("set-policy", "fee=1", account=governor)
-    assert refused_change.exit_code == 2 and "fee_bps" in refused_change.output
     assert scripts("drop-previous-policy", account=governor).exit_code == 0 and market.policies().until == 0
-    assert scripts("pause", "registrations", account=governor).exit_code == 0
+    unasked = scripts("pause", "registrations", account=governor)
+    assert unasked.exit_code == 3 and "next: use --yes" in unasked.output
+    assert market.immutable("NodeRegistry", "paused_until") == 0
+    assert scripts("pause", "registrations", "--yes", account=governor).exit_code == 0
     assert market.immutable("NodeRegistry", "paused_until") > chain.head().timestamp
     assert market.policies().paused_until == 0
-    assert scripts("set-minimum-stake", str(2 * 10**18), account=governor).exit_code == 0
+    assert scripts("set-minimum-stake", "2", account=governor).exit_code == 0
     assert market.immutable("NodeRegistry", "minimum_stake") == 2 * 10**18
-    too_low = scripts("set-minimum-stake", "7", account=governor)
+    too_low = scripts("set-minimum-stake", "7 wei", account=governor)
     assert too_low.exit_code == 5 and "nodes: minimum out of range" in too_low.output
 
 
@@ -408,17 +420,18 @@ def test_manage_script__posts_are_paused__new_jobs_wait_and_the_brake_rests_for_
             chain.rpc("evm_mine")
 
         post()
-        assert scripts("pause", "posts", account=governor).exit_code == 0
+        assert scripts("pause", "posts", "--yes", account=governor).exit_code == 0
         assert market.policies().paused_until == chain.head().timestamp + 7 * DAY
         assert market.policies().word == market.network.policy
         with pytest.raises(RefusedError, match="jobs: paused"):
             post()
         later(7 * DAY)
         post()
-        early = scripts("pause", "posts", account=governor)
+        early = scripts("pause", "posts", "--yes", account=governor)
         assert early.exit_code == 5 and "rules: paused lately" in early.output
+        assert "next: hearth gov status says from when" in early.output
         later(23 * DAY)
-        assert scripts("pause", "posts", account=governor).exit_code == 0
+        assert scripts("pause", "posts", "--yes", account=governor).exit_code == 0
         with pytest.raises(RefusedError, match="jobs: paused"):
             post()
 
@@ -452,7 +465,7 @@ def test_manage_script__rights_are_offered__they_pass_once_accepted_and_for_that
     late = scripts("set-policy", "fee_bps=300", account=first)
     assert late.exit_code == 5 and "rules: not the governor" in late.output
     assert scripts("drop-previous-policy", account=second).exit_code == 0
-    other = scripts("set-minimum-stake", str(2 * 10**18), account=second)
+    other = scripts("set-minimum-stake", "2", account=second)
     assert other.exit_code == 5 and "nodes: not the governor" in other.output
 
 
@@ -479,7 +492,8 @@ def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: 
         ((*SEATS, "--guardian", "0x12", "--yes"), "TEST::9", 2, "0x12 is no address"),
         ((*SEATS, "--yes"), "nobody", 3, "next: hearth wallet import nobody FILE"),
         ((*SEATS, "--yes"), "./none.json", 3, "none.json cannot be read"),
-        ((*TOKEN, "--per-ether", "2500", "--decimals", "18"), "TEST::9", 5, "escrow: no such asset"),
+        ((*TOKEN, "--per-ether", "2500", "--decimals", "18"), "TEST::9", 2, f"--token {TREASURY} is no contract"),
+        ((*SEATS, "--token", "", "--per-ether", "1", "--yes"), "TEST::9", 2, "is no address"),
         (TOKEN, "TEST::9", 2, "next: --per-ether 2500, where 2500 ETH are worth an ether"),
         ((*TOKEN, "--per-ether", "0"), "TEST::9", 2, "--per-ether '0' is no amount"),
         ((*TOKEN, "--per-ether", "1"), "TEST::9", 3, "an eighth of min_keeper_fee would be nothing"),
@@ -493,6 +507,7 @@ def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: 
         "account",
         "file",
         "token",
+        "no token",
         "worth",
         "no worth",
         "small coin",
@@ -510,6 +525,33 @@ def test_deploy_script__bad_input__is_refused_before_anything_is_sent(
     assert told.exit_code == code and words in told.output and "next: " in told.output, told.output
     assert not (scripts.home / "networks").exists()
     assert chain.nonce(devnet.account(9).address, pending=True) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["../mine", "", "a b", ".mine", "-mine", "Mine", "my_mine", "mine\n", "m" * 33, "/tmp/mine", "mine.json"]
+)
+def test_scripts__name_that_no_network_has__nothing_is_signed_or_written(scripts: Scripts, name: str) -> None:
+    chain, deployer = RpcChain([scripts.url], timeout=10), devnet.account(8).address
+    before, files = chain.nonce(deployer, pending=True), sorted(scripts.home.rglob("*"))
+    for arguments in ((*SEATS, "--yes"), ("pause", "posts", "--yes")):
+        told = scripts(*arguments, account="TEST::8", name=name)
+        assert told.exit_code == 2 and "names no network" in told.output, told.output
+        assert "next: use --name mymarket" in told.output
+    assert chain.nonce(deployer, pending=True) == before and sorted(scripts.home.rglob("*")) == files
+
+
+def test_prepare__token_that_tells_no_decimals__is_named(url: str, tmp_path: Path) -> None:
+    chain = RpcChain([url], timeout=10)
+    deployer = devnet.account(3).address.lower()
+    # Creation code of a contract that answers each call with nothing (STOP), and of one that reverts: revert(0, 0).
+    for code in ("0x600060005360016000f3", "0x6460006000fd6000526005601bf3"):
+        sent = chain.rpc("eth_sendTransaction", {"from": deployer, "data": code})
+        while (receipt := chain.receipt(bytes.fromhex(sent[2:]))) is None:
+            time.sleep(0.1)
+        wish = replace(WISH, asset=Asset("ODD", 18, receipt.contract))
+        with pytest.raises(UsageError) as caught:
+            prepare(wish, chain, deployer, tmp_path / "mine.json", CONFIG)
+        assert caught.value.code == "BAD_ADDRESS" and f"--token {receipt.contract}" in caught.value.message
 
 
 def test_find_account__a_name_of_two_keys__is_refused(scripts: Scripts, ape_folder: Path) -> None:

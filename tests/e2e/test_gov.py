@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hearth.client.views import moment
 from hearth.local import devnet
 from hearth.market.changes import LIFE, Change, ChangeOp
 from hearth.market.profiles import DEVNET
@@ -83,10 +84,39 @@ def test_queue__wait__execute_by_another_account__new_policy_in_force(place: Tow
     twice = said(place.hearth("gov", "execute", change, "--json"))
     assert twice["already_done"] and twice["transactions"] == []
     assert "queued" not in place.hearth("net", "params").out
-    # Nothing but a policy within a day of the last is not refused, only told: another command executes it later.
+    # A policy within a day of the last is not refused, only told: another command executes it later.
     noted = place.hearth("gov", "queue", "policy", "fee_bps=400")
     assert noted.code == 0 and "within the last 24 hours" in noted.err, noted.err
     assert said(place.hearth("net", "verify", "--json"))["solvent"]
+
+
+def test_queue__policy_within_a_day_of_the_last__every_command_names_the_second_that_rules_takes_it(
+    place: Town,
+) -> None:
+    first = said(place.hearth("gov", "queue", "policy", "fee_bps=300", "--json"))
+    until_due(place, first["due"])
+    done = said(place.hearth("gov", "execute", first["change"], "--account", "keeper", "--json"))
+    mined = place.chain.block(done["transactions"][0]["block"])
+    free = mined.timestamp + DAY
+    second = place.hearth("gov", "queue", "policy", "fee_bps=400")
+    assert second.code == 0 and f"from {moment(free)}" in second.out and moment(free) in second.err, second.err
+    rows = said(place.hearth("gov", "status", "--json"))["changes"]
+    (change,) = (one for one in rows if one["state"] == "waiting")
+    assert change["ready"] == free > change["due"]
+    until_due(place, change["due"])
+    assert row(place, change["change"])["state"] == "waiting"
+    status = place.hearth("gov", "status").out
+    assert f"from {moment(free)}: policy: fee_bps 300 -> 400" in status, status
+    early = said(place.hearth("gov", "execute", change["change"], "--json"), 5)
+    assert early["error"]["code"] == "NOT_DUE" and early["error"]["details"]["ready"] == free
+    assert moment(free) in early["error"]["message"]
+    # Where the replaced policy was dropped, Rules forgets when, and its logs still say it.
+    said(place.hearth("gov", "drop", "previous-policy", "--json"))
+    assert place.session.market.policies().until == 0 and row(place, change["change"])["ready"] == free
+    later(place, free - place.chain.head().timestamp)
+    assert row(place, change["change"])["state"] == "due"
+    said(place.hearth("gov", "execute", change["change"], "--json"))
+    assert place.session.market.policy().fee_bps == 400
 
 
 def test_drop__by_the_guardian__the_change_is_over_and_he_can_queue_none(place: Town) -> None:
@@ -114,14 +144,26 @@ def test_drop__by_the_guardian__the_change_is_over_and_he_can_queue_none(place: 
     anew = said(place.hearth("gov", "queue", "minimum-stake", "2", "--json"))
     assert anew["change"] != raised["change"] and row(place, anew["change"])["salt"] == "1"
 
-    paused = said(place.hearth("gov", "pause", "posts", "registrations", "--account", "attester", "--json"))
+    both = ("gov", "pause", "posts", "registrations", "--account", "attester", "--json")
+    assert said(place.hearth(*both), 3)["error"]["code"] == "NOT_CONFIRMED"
+    assert place.session.market.policies().paused_until == 0
+    paused = said(place.hearth(*both, "--yes"))
     assert paused["what"] == ["posts", "registrations"]
     status = said(place.hearth("gov", "status", "--json"))
     now = place.chain.head().timestamp
     assert min(status[name]["paused_until"] for name in ("posts", "registrations")) > now + 6 * DAY
-    again = said(place.hearth("gov", "pause", "posts", "--json"), 5)
-    assert again["error"]["details"]["reason"] == "rules: paused lately"
+    assert "posts are governed by the Steward, paused now until" in place.hearth("gov", "status").out
+    again = said(place.hearth("gov", "pause", "posts", "--yes", "--json"), 5)
+    free = status["posts"]["pausable_from"]
+    assert free == status["posts"]["paused_until"] + 23 * DAY
+    assert again["error"]["details"] == {"reason": "rules: paused lately", "pausable_from": free}
+    assert again["error"]["code"] == "PAUSED_LATELY" and moment(free) in again["error"]["message"]
     assert said(place.hearth("net", "verify", "--json"))["solvent"]
+    # From that second on, and no earlier.
+    later(place, free - 60 - place.chain.head().timestamp)
+    assert said(place.hearth("gov", "pause", "posts", "--yes", "--json"), 5)["error"]["code"] == "PAUSED_LATELY"
+    later(place, free - place.chain.head().timestamp)
+    said(place.hearth("gov", "pause", "posts", "--yes", "--json"))
 
 
 def test_governor__offered_by_the_steward__is_taken_and_given_back(place: Town) -> None:

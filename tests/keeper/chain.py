@@ -18,10 +18,13 @@ class LoggingEvm(Evm):
     def __init__(self) -> None:
         super().__init__()
         self.logs: list[Log] = []
+        self.senders: dict[bytes, str] = {}
+        """Who sent the transactions, one a block, that logs are of, by their hashes."""
 
     def raw_call(self, to: str | Contract, data: bytes = b"", **options: Any) -> bytes:
         """Send one transaction and record its logs."""
         answer = super().raw_call(to, data, **options)
+        self.senders[self.block.to_bytes(32, "big")] = str(options.get("sender") or self.deployer).lower()
         for log in self._machine.result.logs:
             topics, payload = log.data
             position = len(self.logs)
@@ -40,12 +43,14 @@ class LoggingEvm(Evm):
 
 
 class Follower:
-    """An index that follows a world's logs, page by page."""
+    """The index of a keeper, who is his own payee, that follows a world's logs, page by page."""
 
     def __init__(self, world: World, payee: str, capacity: int = 1) -> None:
         assert isinstance(world.evm, LoggingEvm)
         self.world, self.evm = world, world.evm
-        self.index = Index(CHAIN_ID, world.jobs.address.lower(), payee, capacity)
+        senders, keeper = self.evm.senders, payee.lower()
+        jobs = world.jobs.address.lower()
+        self.index = Index(CHAIN_ID, jobs, payee, capacity, sent=lambda digest: senders[digest] == keeper)
         self.read = 0
 
     def follow(self, count: int = 10**9) -> list[JobId]:

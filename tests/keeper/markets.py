@@ -163,7 +163,7 @@ def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
 def some_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
     state = State(draw(st.sampled_from([2, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10])))
     mark = NOW + draw(moments)
-    best = Best()
+    best, own = Best(), False
     rate = 0
     excluded = draw(st.integers(0, 3))
     if state == State.OPEN:
@@ -174,7 +174,7 @@ def some_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
                 key=draw(st.sampled_from([0, 1 << 40, 120 << 40, 200 << 40])),
                 extensions=draw(st.integers(0, 3)),
             )
-            rate = 5 * RATE
+            own, rate = best.payee == KEEPER and draw(st.booleans()), 5 * RATE
         else:
             mark = 0
     started = NOW + draw(st.sampled_from([-5_000, -1_000, -900, -899, -100, -3, 0]))
@@ -194,6 +194,7 @@ def some_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
             resumable=metered and state is not State.OPEN,
         ),
         best,
+        own,
     )
 
 

@@ -297,7 +297,7 @@ def test_decide__better_node_than_the_best_proposal__improves() -> None:
 
 
 def test_decide__own_proposal__improves_only_at_a_loss() -> None:
-    held = replace(open_unit(mark=NOW + 8), best=Best(payee=KEEPER, node=NodeId(1), key=1))
+    held = replace(open_unit(mark=NOW + 8), best=Best(payee=KEEPER, node=NodeId(1), key=1), own=True)
     case = case_of((node(1), node(2, ask=1)), (job(held),), gas_price=1)
     said = decide(case.snapshot, replace(FREE, max_loss=0, coin_price=1), NOW)
     assert reason_for(said, NAME) == "not worth its gas: earns 0, costs 1"
@@ -345,9 +345,9 @@ def test_decide__two_lapses_of_a_unit__leaves_it_to_claims() -> None:
     assert reason_for(said, NAME) == "two nodes let it lapse: claims only"
 
 
-def lapsed_unit(index: int, number: int, payee: str = KEEPER) -> UnitRow:
-    """Return a unit whose proposal, by `payee` and of node `number`, has just lapsed."""
-    row = replace(open_unit(mark=NOW - 60), best=Best(payee=payee, node=NodeId(number), key=1))
+def lapsed_unit(index: int, number: int, *, own: bool = True) -> UnitRow:
+    """Return a unit whose proposal, of node `number`, which names the keeper and is its `own` or not, just lapsed."""
+    row = replace(open_unit(mark=NOW - 60), best=Best(payee=KEEPER, node=NodeId(number), key=1), own=own)
     return replace(row, index=index)
 
 
@@ -366,7 +366,7 @@ def test_decide__two_of_its_proposals_lapsed__the_whole_job_rests_for_a_minute()
 
 
 def test_decide__proposals_of_others_that_lapsed__are_not_this_keepers_to_judge_by() -> None:
-    rows = (lapsed_unit(0, 1, OTHER), lapsed_unit(1, 2, OTHER))
+    rows = (lapsed_unit(0, 1, own=False), lapsed_unit(1, 2, own=False))
     assert actions_of(decide(one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=2), FREE, NOW))
 
 
@@ -442,7 +442,7 @@ def test_decide__array_of_which_nobody_has_taken_a_lease__costs_one_proposal_at_
         trusted = replace(taken, jobs=(replace(row, record=Record(score)),), records=known)
         assert len(proposed(trusted, careful)) == min(careful.burst, 1 + score), "each ack brings one more"
     (row,) = lured.jobs
-    own = replace(row.units[0], best=replace(row.units[0].best, payee=KEEPER))
+    own = replace(row.units[0], best=replace(row.units[0].best, payee=KEEPER), own=True)
     waiting = case_of((node(1), node(2)), (replace(row, units=(own,)),)).snapshot
     assert proposed(waiting, careful) == []
     said = decide(replace(waiting, gas_price=1), careful, NOW)

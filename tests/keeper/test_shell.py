@@ -111,6 +111,28 @@ def test_cycle__chain_has_changed_its_id__a_job_of_before_is_proposed_and_settle
         market.keeper(dry=True, network=replace(network, deployed_chain_id=None), port=keeper.market.port).start()
 
 
+def test_cycle__proposals_that_name_the_keeper__are_its_own_where_its_journal_sent_them_also_after_a_restart(
+    market: LiveMarket,
+) -> None:
+    world = market.world
+    node = world.register(slots=8)
+    mine, others = post(market, keeper_fee=10**15), post(market, salt=2)
+    world.propose(others, node, sender=world.stranger, payee=market.address)
+    keeper = market.keeper()
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+    market.evm.catch_up()
+
+    def own(some: Keeper) -> dict[JobId, bool]:
+        said = some.cycle()
+        return {row.id: row.units[0].own for row in said.snapshot.jobs}
+
+    expected = {world.id_of(mine): True, world.id_of(others): False}
+    assert own(keeper) == expected
+    assert keeper.sender is not None
+    keeper.sender.journal.close()
+    assert own(market.keeper()) == expected
+
+
 def test_cycle__array__proposes_one_lease_per_free_slot_in_one_block(market: LiveMarket) -> None:
     world = market.world
     world.register()  # four slots

@@ -630,6 +630,11 @@ class Evm:
         """Return the gas of the last call that succeeded, warm unless the machine is exact."""
         return int(self._machine.result.gas_used)
 
+    @property
+    def last_logs(self) -> tuple[Log, ...]:
+        """Return what the last transaction that succeeded logged, a deployment's too."""
+        return tuple(self._decode_log(log) for log in self._machine.result.logs)
+
     # state
 
     @contextmanager

@@ -86,6 +86,17 @@ def from_jobs(world: World, name: str, *args: Any) -> Receipt:
     return getattr(world.nodes.send, name)(*args, sender=world.evm.account("registry"))
 
 
+def set_totals(world: World, **lanes: int) -> None:
+    """Write the totals of a NodeRegistry that has no node yet (`words.TOTALS`): what nobody registers or burns here."""
+    evm = world.evm
+    assert evm.storage_at(world.nodes, 0) == 1, "totals lie in the first slot"
+    word = words.pack(words.TOTALS, {"next_id": 1, "hour": 0, "burnt": 0, "total": 0, **lanes})
+    evm.settle()
+    point = evm._machine.snapshot()
+    evm._machine.insert_account_storage(world.nodes.address, 0, word)
+    evm._machine.revert(point)
+
+
 def engage(world: World, node: NodeId, *, rate: int = 0, operator: str | None = None, **changes: Any) -> Receipt:
     """Engage a node as JobRegistry."""
     return from_jobs(world, "engage", node, operator or world.operator, ask(**changes), rate)

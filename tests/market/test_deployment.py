@@ -269,16 +269,28 @@ def test_read_back__other_code__is_refused() -> None:
 
 
 @pytest.mark.parametrize("asset", [TOKEN, ETH, Asset("USDX", 18, TOKEN.address)])
-def test_check_decimals__token_of_six__is_taken_as_that_alone(asset: Asset) -> None:
+def test_check_token__token_of_six__is_taken_as_that_alone(asset: Asset) -> None:
     chain = FakeChain()
     assert TOKEN.address is not None
+    chain.set_code(TOKEN.address, b"\x00")
     chain.on_call(TOKEN.address, keccak(text="decimals()")[:4], lambda call, block: encode(["uint8"], [6]))
     if asset.decimals == 6 or asset.address is None:
-        deploying._check_decimals(asset, chain)
+        deploying._check_token(asset, chain)
         return
     with pytest.raises(ConfigError, match="has 6 decimals, not 18") as caught:
-        deploying._check_decimals(asset, chain)
+        deploying._check_token(asset, chain)
     assert (caught.value.code, caught.value.hint) == ("BAD_DECIMALS", "use --decimals 6")
+
+
+def test_check_token__no_contract_or_no_decimals__names_the_flag() -> None:
+    chain = FakeChain()
+    assert TOKEN.address is not None
+    chain.on_call(TOKEN.address, keccak(text="decimals()")[:4], lambda call, block: b"")
+    for code, why in ((b"", "is no contract on this chain"), (b"\x00", "is no ERC-20")):
+        chain.set_code(TOKEN.address, code)
+        with pytest.raises(UsageError, match=f"--token {TOKEN.address} {why}") as caught:
+            deploying._check_token(TOKEN, chain)
+        assert caught.value.code == "BAD_ADDRESS" and "--token ADDRESS" in caught.value.hint
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda p: p.name)

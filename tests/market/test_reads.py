@@ -29,8 +29,10 @@ from hearth.protocol.types import (
     Accused,
     Best,
     Billing,
+    Gate,
     Header,
     JobId,
+    Kept,
     Node,
     NodeId,
     NodeState,
@@ -248,6 +250,89 @@ def test_pages__many_of_them__are_whole_and_in_order(rig: Rig, name: str) -> Non
     short = 1
     with pytest.raises(ChainError, match=f"Lens.{name} did not answer: the answer is not what its ABI says"):
         read()
+
+
+STATUS = ["(uint256,uint256,uint256,uint256,uint256[])[]"]
+RESUMED = words.pack_unit(Unit(state=State.SETTLED, node=NodeId(3), attempts=4, resume=3))
+
+
+def chain_of(*resumes: int) -> list[int]:
+    """Return the words of checkpoints of which each names the attempt that it was resumed from."""
+    return [words.pack_kept(Kept(10, 1, NodeId(2), resume)) for resume in resumes]
+
+
+def test_statuses__many_places__come_in_pages_and_each_with_its_checkpoints(rig: Rig) -> None:
+    asked: list[int] = []
+
+    def page(call: Call, block: Block) -> bytes:
+        decoded = codec("Lens").decode_input(call.data)
+        assert decoded is not None
+        places = decoded[1]["places"]
+        asked.append(len(places))
+        return encode(STATUS, [[(RESUMED, RESUMED, index, 0, chain_of(1, 0)) for _, index in places]])
+
+    rig.chain.on_call(rig.market.network.lens, codec("Lens").selector("status"), page)
+    found = rig.market.statuses([(JOB, index) for index in range(PAGE + 45)])
+    assert asked == [PAGE, 45] and [one.view.second for one in found] == list(range(PAGE + 45))
+    for one in found:
+        assert dict(one.kept) == {3: Kept(10, 1, NodeId(2), 1), 1: Kept(10, 1, NodeId(2), 0)}
+    assert rig.market.statuses([]) == []
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        [],
+        chain_of(2),
+        chain_of(2, 1),
+        chain_of(0, 0),
+        chain_of(2, 3, 0),
+        chain_of(3),
+    ],
+    ids=["none", "one", "two", "beyond", "round", "itself"],
+)
+def test_statuses__checkpoints_that_are_not_those_that_are_named__are_no_answer(rig: Rig, kept: list[int]) -> None:
+    """A result's pay follows from them: with one left out there would be nothing to compare it with."""
+    rig.answer("Lens", "status", STATUS, [[(RESUMED, RESUMED, 0, 0, kept)]])
+    with pytest.raises(ChainError, match=r"Lens\.status did not answer: the answer is not what its ABI says"):
+        rig.market.statuses([(JOB, 0)])
+
+
+def test_statuses__eight_checkpoints__are_the_most_that_a_result_pays(rig: Rig) -> None:
+    word = words.pack_unit(Unit(state=State.SETTLED, node=NodeId(3), attempts=10, resume=9))
+    for count, whole in ((7, False), (8, True)):
+        rig.answer("Lens", "status", STATUS, [[(word, word, 0, 0, chain_of(*range(8, 8 - count, -1)))]])
+        if whole:
+            assert list(rig.market.statuses([(JOB, 0)])[0].kept) == list(range(9, 1, -1))
+        else:
+            with pytest.raises(ChainError):
+                rig.market.statuses([(JOB, 0)])
+
+
+def test_statuses__short_page__is_no_answer(rig: Rig) -> None:
+    rig.answer("Lens", "status", STATUS, [[(1, 1, 0, 0, [])]])
+    with pytest.raises(ChainError, match=r"Lens\.status did not answer"):
+        rig.market.statuses([(JOB, 0), (JOB, 1)])
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE, PAGE + 3])
+def test_gates__of_every_node__come_in_pages(rig: Rig, count: int) -> None:
+    asked: list[tuple[int, int]] = []
+    ask = formulas.ask_of(TERMS, DEVNET.policy)
+
+    def page(call: Call, block: Block) -> bytes:
+        decoded = codec("Lens").decode_input(call.data)
+        assert decoded is not None
+        first, wanted = decoded[1]["first"], decoded[1]["count"]
+        assert decoded[1]["ask"] == (words.pack_needs(TERMS.needs), *ask[1:])
+        asked.append((first, wanted))
+        return encode(["uint256[]"], [[node % 17 for node in range(first, first + wanted)]])
+
+    rig.chain.on_call(rig.market.network.lens, codec("Lens").selector("gates"), page)
+    totals = words.pack(words.TOTALS, {"next_id": count + 1, "hour": 0, "burnt": 0, "total": 0})
+    rig.answer("NodeRegistry", "totals", ["uint256"], [totals])
+    assert rig.market.gates(ask) == [Gate(node % 17) for node in range(1, count + 1)]
+    assert asked == [(first, min(PAGE, count + 1 - first)) for first in range(1, count + 1, PAGE)]
 
 
 def test_reads__pinned_to_a_block__ask_for_that_block(rig: Rig) -> None:

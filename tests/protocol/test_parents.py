@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -20,6 +21,7 @@ from hearth.protocol.parents import (
     Parent,
     Progress,
     ended,
+    ends_at_worst,
     pack_parents,
     parents_hash,
     progress,
@@ -53,6 +55,25 @@ def _ended(word: int) -> Ended:
     found = ended(word)
     assert found == _arithmetic().call.ended(word)
     return found
+
+
+@pytest.mark.parametrize(
+    ("header", "end"),
+    [
+        (Header(touched=3, done=2, leases=3), Ended.OTHERWISE),
+        (Header(touched=3, done=1, leases=3, quorum=2), Ended.OTHERWISE),
+        (Header(touched=3, done=2, leases=3, quorum=2), Ended.WELL),
+    ],
+)
+def test_ends_at_worst__header__is_the_end_of_the_job_whose_other_units_fail(header: Header, end: Ended) -> None:
+    """A quorum that is reached makes it end well, whatever becomes of the others."""
+    word = words.pack_header(header)
+    assert (_ended(word), ends_at_worst(word)) == (Ended.NOT_YET, end)
+    assert _ended(words.pack_header(replace(header, failed=header.leases - header.done))) is end
+
+
+def test_ends_at_worst__job_of_one_lease__is_otherwise() -> None:
+    assert ends_at_worst(words.pack_unit(Unit(state=State.OPEN))) is Ended.OTHERWISE
 
 
 # ---- the list ----

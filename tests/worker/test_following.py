@@ -112,7 +112,7 @@ def test_decide__result_that_somebody_may_look_at_first__is_submitted_alone(
         (array(), replace(CONFIG, max_slots=0)),
         (array(), replace(CONFIG, target=Target(ID, taken=True))),
         (array(), replace(CONFIG, submitters_refused=frozenset({TERMS.submitter}))),
-        (array(), dear(10**30)),
+        (array(), dear(600 * 10**9 * 10**18 // 100_000)),
     ],
     ids=str.split("closed ended window price time unread-spec resting draining disk slots errand refused gas"),
 )

@@ -43,9 +43,9 @@ def test_decide__units_that_wait_for_their_judge__have_paid_nothing_yet(named: d
         held = tuple(Lease(index, replace(RUNNING, state=state, mark=NOW - 50)) for index in range(count))
         job = Job(ID, terms, held, header=Header(touched=count, opened=NOW - 500), spec=WASM)
         found = decide(snapshot_of(job), aware, NOW)
-        assert any(isinstance(one, Claim) for one in found) is taken, count
+        assert sum(isinstance(one, Claim) for one in found) == taken, "one, however many slots are free"
         unprofitable = [one for one in found if isinstance(one, Skip) and one.reason == Reason.UNPROFITABLE]
-        assert bool(unprofitable) is not taken
+        assert unprofitable, "what comes behind it is not taken in trust"
 
 
 def _unproven(**changes: int) -> tuple[Job, Unit]:

@@ -29,7 +29,7 @@ from tools.mutate.sources import TESTS
 from tools.vyper_files import ROOT
 
 # Tests on anvil deploy the same code as those in this process, and take minutes.
-OPTIONS = ("-k", "not reorg", "-p", "no:cacheprovider")
+OPTIONS = ("-k", "not reorg and not planted", "-p", "no:cacheprovider")
 
 
 def population() -> list[Mutant]:
@@ -83,7 +83,7 @@ def _chosen(
     every: Sequence[Mutant], path: Path, *, seed: int, count: int, functions: tuple[str, ...], again: bool
 ) -> tuple[list[Mutant], int]:
     """Return the mutants to draw from, and how many are to be tried."""
-    order = operators.draw(list(every), seed)
+    order = operators.draw(list(every), seed, record.current(record.read(path), every))
     if again:
         explained = record.survivors()
         lived = {key for key, result in record.read(path).items() if result.result == record.SURVIVED}

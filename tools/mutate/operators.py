@@ -21,7 +21,7 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -151,21 +151,23 @@ def mutants(file: Path) -> list[Mutant]:
     return found
 
 
-def draw(population: list[Mutant], seed: int) -> list[Mutant]:
+def draw(population: list[Mutant], seed: int, tried: Collection[str] = ()) -> list[Mutant]:
     """Return the mutants in the order of a seeded, stratified draw.
 
     First one of every function, then one of every operator in every function, then the rest by chance: the first n are
-    a sample of n, and a longer one begins with a shorter one.
+    a sample of n, and a longer one begins with a shorter one. Those that were `tried`, by their names, were drawn
+    before the sources changed: they come first, and only what none of them stands for is drawn anew.
     """
     order = sorted(population, key=lambda mutant: mutant.id)
     Random(seed).shuffle(order)
+    order.sort(key=lambda mutant: mutant.id not in tried)
     seen: set[tuple[str, ...]] = set()
     ranks: dict[str, int] = {}
     for mutant in order:
         function, stratum = (mutant.contract, mutant.function), (mutant.contract, mutant.function, mutant.operator)
         ranks[mutant.id] = 0 if function not in seen else 1 if stratum not in seen else 2
         seen |= {function, stratum}
-    return sorted(order, key=lambda mutant: ranks[mutant.id])
+    return sorted(order, key=lambda mutant: (mutant.id not in tried, ranks[mutant.id]))
 
 
 def _digest(text: str) -> str:

@@ -139,8 +139,9 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     left = leftovers(snapshot, own, executions, room)
     for step in finish(snapshot, config, now, own, executions, room):
         if isinstance(step, Finish):
-            step = with_next(snapshot, config, now, step, own[step.attempt], executions, room)
-        actions.append(step)
+            actions.append(with_next(snapshot, config, now, step, own[step.attempt], executions, room))
+        else:
+            actions.append(step)
     actions += left
     if config.withdraw_at and snapshot.credit >= config.withdraw_at and not _flying(snapshot, Kind.WITHDRAW):
         actions.append(Withdraw(snapshot.credit, snapshot.block))

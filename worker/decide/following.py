@@ -1,4 +1,4 @@
-"""Decide whether the call that ends a unit takes the array's next one too, pure.
+"""Decide whether the call that ends a unit settles it, and takes the array's next one too, pure.
 
 It does where the worker would claim that unit now were the result already paid: the rules for open leases are asked
 about the node as it is then, and no rule is written twice.
@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, Node, NodeFlag, State
-from worker.decide.actions import Claim, Finish
+from hearth.protocol.types import SENTINEL, Node, NodeFlag
+from worker.decide.actions import Claim, Finish, SubmitResult
 from worker.decide.open import take
+from worker.decide.own import or_submit, submitted
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Snapshot
 
@@ -26,28 +27,22 @@ def with_next(
     lease: tuple[Job, Lease],
     executions: Mapping[LeaseKey, Execution],
     room: Room,
-) -> Finish:
-    """Return a finish with the claim of the array's next lease, where the worker wants that one, else as it is.
+) -> Finish | SubmitResult:
+    """Return a finish with the claim of the array's next lease, where the worker wants that one; a submit instead where
+    neither the pay nor the claim that it spares is worth the settlement's gas.
 
     Notes in `room` that the next lease of the job is spoken for.
     """
     job, held = lease
-    if job.header is None:
-        return action
-    ended = replace(
-        held.unit,
-        state=State.SUBMITTED,
-        outcome=action.outcome,
-        mark=now,
-        seconds=held.unit.seconds + action.used,
-    )
-    after = _after(snapshot, now, job, replace(held, unit=ended))
-    steps = take(after, config, now, executions, _room_after(room, now, job))
-    claim = next((step for step in steps if isinstance(step, Claim) and step.leases == ((job.id, SENTINEL),)), None)
-    if claim is None:
-        return action
-    room.nexts[job.id] += 1
-    return replace(action, next=claim)
+    if job.header is not None:
+        after = _after(snapshot, now, job, submitted(held, action, now))
+        steps = take(after, config, now, executions, _room_after(room, now, job))
+        claims = (step for step in steps if isinstance(step, Claim) and step.leases == ((job.id, SENTINEL),))
+        action = replace(action, next=next(claims, None))
+    step = or_submit(snapshot, config, now, action, lease, room)
+    if isinstance(step, Finish) and step.next is not None:
+        room.nexts[job.id] += 1
+    return step
 
 
 def _after(snapshot: Snapshot, now: int, job: Job, ended: Lease) -> Snapshot:

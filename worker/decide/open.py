@@ -20,6 +20,7 @@ from hearth.protocol.gas import (
     SUBMIT_JUDGED_GAS,
 )
 from hearth.protocol.types import (
+    RATE_SCALE,
     SENTINEL,
     ZERO_ADDRESS,
     Gate,
@@ -39,7 +40,7 @@ from worker.decide.actions import Abort, Ack, Action, ChainAction, Claim, Gather
 from worker.decide.policy import refuse_spec, refuse_terms, refuse_time
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Saved, Snapshot, Stage, Target
-from worker.decide.worth import ceiling, cost, expected_pay, is_worth, most_pay
+from worker.decide.worth import ANEW, Begun, begun_with, ceiling, cost, expected_pay, is_worth, most_pay
 
 _MASK64: Final = (1 << 64) - 1
 STATE_SECONDS: Final = 300
@@ -205,18 +206,45 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
     return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
 
 
-def _lease_gas(on: _Candidate, node: Node, *, claim: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way to begin a lease: with what, what each gas of its start is worth, and why it does not pay ("" it does)."""
+
+    begun: Begun
+    worth: int | None
+    loss: str
+
+
+def _rate(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room, begun: Begun) -> _Way:
+    """Say what a lease is worth to this node that begins it in one way: with a state it may bill what that leaves."""
+    ask = formulas.ask_in_force(snapshot.node, now)
+    claim = _claims(on, now)
+    gas = _lease_gas(on, snapshot.node, begun, claim=claim)
+    pay = expected_pay(on.job, on.unit, on.policy, snapshot.node.id, ask, room.unpaid[on.job.id], begun)
+    most = most_pay(formulas.topped(on.job.terms, on.unit), on.policy, ask, begun.seconds)
+    loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most)
+    return _Way(begun, ceiling(pay, gas, config), loss)
+
+
+def _claims(on: _Candidate, now: int) -> bool:
+    """Say whether the node takes a lease by a claim, its price aside, not by a proposal."""
+    return not on.leading and formulas.claimable(on.job.terms, on.policy, on.lease.unit, now)
+
+
+def _lease_gas(on: _Candidate, node: Node, begun: Begun, *, claim: bool) -> int:
     """Return what a lease costs a node that takes it now: its start, its checkpoints and its end.
 
-    A result that nobody has a say in settles itself; any other is submitted, and settled later.
+    A result that nobody has a say in settles itself; any other is submitted, and settled later. Either pays for the
+    kept checkpoints that the result is made of.
     """
     terms = on.job.terms
     gas = ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS
     gas += SUBMIT_JUDGED_GAS if _is_stored(terms) else SUBMIT_GAS
     gas += FINISH_GAS - SUBMIT_GAS if terms.judge == ZERO_ADDRESS and node.state.seasoned else SETTLE_GAS
     if terms.checkpoint_every:
-        gas += CHECKPOINT_GAS * (formulas.lease_seconds(formulas.topped(terms, on.unit)) // terms.checkpoint_every)
-    return gas
+        seconds = formulas.lease_seconds(formulas.topped(terms, on.unit)) - begun.seconds
+        gas += CHECKPOINT_GAS * (seconds // terms.checkpoint_every)
+    return gas + begun.gas()
 
 
 def _loss(on: _Candidate, config: Config, room: Room, *, claim: bool, pay: int, gas: int, most: int) -> str:
@@ -243,7 +271,7 @@ def _take_lease(
         return Skip(*where, Reason.TX_PENDING)
     bond = formulas.bond(job.terms, on.policy)
     ask = formulas.ask_in_force(snapshot.node, now)
-    claim = not on.leading and formulas.claimable(job.terms, on.policy, lease.unit, now)
+    claim = _claims(on, now)
     rises = formulas.claimable_from(job.terms, on.policy, lease.unit, ask) if claim else None
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
@@ -251,8 +279,10 @@ def _take_lease(
     # Where only the price of a claim has to rise yet, all else is looked at meanwhile.
     if gate and (gate is not Gate.PRICE or rises is None):
         return Skip(*where, gate)
-    saved = _states(on, config)
-    first = on.leading or (bool(saved) and (execution is not None or now >= job.gather_at))
+    ways = _states(snapshot, config, now, on, execution, room)
+    # What lies here whole is begun with; what else a claim would fetch must be worth it.
+    here = execution is not None and execution.stage is Stage.GATHERED
+    first = on.leading or here or (bool(ways) and (execution is not None or now >= job.gather_at))
     # What was gathered for this very lease has a slot, until a unit that can be taken now has it.
     full = room.free + (on.key in room.ahead) <= 0
     outdoes = on.leading or (claim and not first)
@@ -266,14 +296,11 @@ def _take_lease(
         return Skip(*where, *too_long)
     if job.spec is None:
         return ReadSpec(job.id)
-    gas = _lease_gas(on, snapshot.node, claim=claim)
-    pay = expected_pay(job, unit, on.policy, snapshot.node.id, ask, room.unpaid[job.id])
-    worth, most = ceiling(pay, gas, config), most_pay(formulas.topped(job.terms, unit), on.policy, ask)
-    loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most)
-    if loss:
-        return Skip(*where, Reason.UNPROFITABLE, loss)
+    way = ways[0] if first and ways else _rate(snapshot, config, now, on, room, ANEW)
+    if way.loss:
+        return Skip(*where, Reason.UNPROFITABLE, way.loss)
     if not (on.leading or claim):
-        return _propose(snapshot, config, now, on, room, worth)
+        return _propose(snapshot, config, now, on, room, way.worth)
     if rises is not None and now < rises:
         # Its slot is not kept free: a cheaper node may be first.
         return Skip(*where, Reason.AWAITS_PRICE, f"{rises - now} s")
@@ -285,28 +312,43 @@ def _take_lease(
     if full:
         room.outdo()
     room.engage(bond, job.id)
-    ahead = _lead(config, now, on, execution, saved, room) if first else None
+    ahead = _lead(config, now, on, execution, ways, room) if first else None
     if ahead is not None:
         return ahead
-    resumes = _resumes(saved, execution)
+    resumes = way.begun.attempt
     if on.leading:
-        return Ack(*where, unit.attempts, bond, resumes, worth=worth)
+        return Ack(*where, unit.attempts, bond, resumes, worth=way.worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
     index, behind = (SENTINEL, room.nexts[job.id]) if on.untouched else (lease.index, 0)
-    return Claim(*where, unit.attempts, bond, index, resumes, behind, worth=worth)
+    return Claim(*where, unit.attempts, bond, index, resumes, behind, worth=way.worth)
 
 
-def _states(on: _Candidate, config: Config) -> tuple[Saved, ...]:
-    """Return the states that a unit may begin with, those of its newest attempt first.
+def _states(
+    snapshot: Snapshot, config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room
+) -> list[_Way]:
+    """Return the ways to begin a unit with a state that pay, that of its newest attempt first; of what was gathered for
+    it, the one that lies here whole and verified.
 
     They are strangers': a result that is judged is this node's own bond. What they hold is not billed once more, so
-    each leaves the time of one checkpoint at least.
+    each leaves the time of one checkpoint at least, and what that time pays is all that the unit can bring.
     """
-    judged = on.job.terms.judge != ZERO_ADDRESS
-    if config.resume == "never" or (config.resume == "unjudged" and judged) or not on.job.terms.checkpoint_every:
-        return ()
-    most = _most_saved(on)
-    return tuple(saved for saved in on.lease.saved if 0 < saved.attempt <= on.unit.attempts and saved.seconds <= most)
+    terms = on.job.terms
+    judged = terms.judge != ZERO_ADDRESS
+    if config.resume == "never" or (config.resume == "unjudged" and judged) or not terms.checkpoint_every:
+        return []
+    found = (begun_with(on.lease.saved, one.attempt) for one in on.lease.saved if 0 < one.attempt <= on.unit.attempts)
+    if execution is not None and execution.stage is Stage.GATHERED:
+        found = (begun for begun in found if begun.attempt == execution.resumes)
+    ask, whole = formulas.ask_in_force(snapshot.node, now), formulas.lease_seconds(formulas.topped(terms, on.unit))
+    fitting = (
+        begun
+        for begun in found
+        if begun.whole
+        and begun.seconds <= _most_saved(on)
+        and ask * (whole - begun.seconds) // RATE_SCALE >= config.min_pay
+    )
+    ways = (_rate(snapshot, config, now, on, room, begun) for begun in fitting)
+    return [way for way in ways if not way.loss]
 
 
 def _most_saved(on: _Candidate) -> int:
@@ -319,13 +361,6 @@ def may_begin_with(saved: Saved, kept: Kept, most: int) -> bool:
     return (kept.node, kept.seconds) == (saved.node, saved.seconds) and kept.before + kept.seconds <= most
 
 
-def _resumes(saved: Sequence[Saved], execution: Execution | None) -> int:
-    """Return the attempt to resume from: the one whose state lies here whole and verified, 0 to begin anew."""
-    if execution is None or execution.stage is not Stage.GATHERED:
-        return 0
-    return execution.resumes if execution.resumes in (one.attempt for one in saved) else 0
-
-
 def _is_stored(terms: Terms) -> bool:
     """Say whether a submit writes its result's digest into a slot of the unit's: for the job's judge, or to keep it."""
     return terms.judge != ZERO_ADDRESS or bool(terms.flags & TermsFlag.KEEP)
@@ -336,7 +371,7 @@ def _lead(
     now: int,
     on: _Candidate,
     execution: Execution | None,
-    saved: tuple[Saved, ...],
+    ways: Sequence[_Way],
     room: Room,
 ) -> Action | Skip | None:
     """Return what comes before a lease that this node leads is taken, or claimed with a state, None where that is due.
@@ -353,6 +388,8 @@ def _lead(
         # It must be whole while the ack can still be mined.
         late = min(int(config.lead), on.policy.ack_time)
         until = unit.window_end + on.policy.ack_time - 1 - late if on.leading else now + STATE_SECONDS
+        paying = {way.begun.attempt for way in ways}
+        saved = tuple(one for one in on.lease.saved if one.attempt in paying)
         return Gather(on.key, until, saved, max(0, _most_saved(on)) if saved else 0)
     match execution.stage:
         case Stage.GATHERING:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hearth.protocol import formulas, words
 from hearth.protocol.gas import (
     CHECKPOINT_GAS,
+    CLAIM_GAS,
     CLOSE_GAS,
+    FINISH_CLAIMS_GAS,
+    FINISH_GAS,
     MAX_SETTLE,
     SETTLE_GAS,
     SETTLE_ITEM_GAS,
-    paid_checkpoints_gas,
+    SUBMIT_GAS,
     settling_batches,
     settling_gas,
 )
@@ -50,7 +53,7 @@ from worker.decide.snapshot import (
     Snapshot,
     Stage,
 )
-from worker.decide.worth import ceiling, close_pay, cost, is_worth, saved_pay, settle_pay, without_loss
+from worker.decide.worth import begun_with, ceiling, close_pay, cost, is_worth, saved_pay, settle_pay, without_loss
 
 MAX_BOUND: Final = 4
 """What is not worth settling may bind a share of one in so many of the node's stake."""
@@ -88,11 +91,7 @@ def finish(
         elif lease.unit.state not in HELD:
             policy = words.unpack_policy(job.terms.policy)
             if now >= formulas.settleable_from(job.terms, policy, lease.unit) + config.settle_after:
-                # Settling what nobody has proven costs this node a slash, and frees its bond.
-                proven = bool(job.terms.flags & TermsFlag.PROVEN)
-                pay = None if proven else settle_pay(job.terms, policy, lease.unit, now)
-                more = 0 if proven else paid_checkpoints_gas(lease.unit)
-                due.append(_Due((key.job, key.index), pay, formulas.bond(job.terms, policy), more))
+                due.append(_due(job, lease, now))
             elif job.terms.flags & TermsFlag.PROVEN:
                 actions.append(Skip(key.job, key.index, Reason.AWAITS_JUDGE))
             else:
@@ -104,13 +103,55 @@ def finish(
             step = _advance(snapshot, config, now, key, job, lease, executions.get(key))
             saves = isinstance(step, Checkpoint) and (key.job, key.index) in room.saving
             actions.append(Skip(key.job, key.index, Reason.RUNNING) if saves else step)
-    return actions + _settle(snapshot, config, due)
+    return actions + _settle(snapshot, config, due, room)
 
 
-def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Action | Skip]:
+def _due(job: Job, lease: Lease, now: int) -> _Due:
+    """Return what settling a SUBMITTED or DISPUTED unit brings and uses."""
+    terms, policy, unit = job.terms, words.unpack_policy(job.terms.policy), lease.unit
+    where, bond = (job.id, lease.index), formulas.bond(terms, policy)
+    if terms.flags & TermsFlag.PROVEN:
+        # Settling what nobody has proven costs this node a slash, and frees its bond.
+        return _Due(where, None, bond, 0)
+    begun = begun_with(lease.saved, unit.resume)
+    return _Due(where, settle_pay(terms, policy, unit, now, begun.seconds), bond, begun.gas(unit.outcome))
+
+
+def submitted(lease: Lease, action: Finish, now: int) -> Lease:
+    """Return a lease whose result this action has submitted, before it is settled."""
+    unit = lease.unit
+    seconds = unit.seconds + action.used
+    return replace(lease, unit=replace(unit, state=State.SUBMITTED, outcome=action.outcome, mark=now, seconds=seconds))
+
+
+def or_submit(
+    snapshot: Snapshot, config: Config, now: int, action: Finish, lease: tuple[Job, Lease], room: Room
+) -> Finish | SubmitResult:
+    """Return a finish as it is where settling pays for the gas that it uses beside a submit, else the submit.
+
+    The claim that it spares where it takes the array's next unit is counted. What is left unsettled, `room` notes: as
+    what was submitted before, it waits for keepers or cheaper gas, until it has to be settled (`_must_settle`).
+    """
+    job, held = lease
+    one = _due(job, submitted(held, action, now), now)
+    gas = FINISH_GAS if action.next is None else FINISH_CLAIMS_GAS - CLAIM_GAS
+    pays = is_worth(ceiling(one.pay or 0, gas - SUBMIT_GAS + one.more_gas, config), config)
+    if pays or _must_settle(snapshot, config, [*room.unsettled, one.bond]):
+        return action
+    room.unsettled.append(one.bond)
+    return SubmitResult(action.attempt, action.result, action.report, action.outcome, action.used)
+
+
+def _must_settle(snapshot: Snapshot, config: Config, bonds: Sequence[int]) -> bool:
+    """Say whether units that bind such bonds are settled though they do not pay for it: they fill a batch, bind too
+    much stake, or the node leaves or drains."""
+    return len(bonds) >= MAX_SETTLE or sum(bonds) * MAX_BOUND > snapshot.node.stake or _leaves(snapshot, config)
+
+
+def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due], room: Room) -> list[Action | Skip]:
     """Settle what pays for the gas of it; what does not is left to keepers, or to a day of cheaper gas.
 
-    Not for ever: where such units fill a batch, bind too much stake, or the node leaves or drains, all are settled.
+    Not for ever: see `_must_settle`.
     """
     batches: list[Settle] = []
     poor: list[_Due] = []
@@ -125,9 +166,10 @@ def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Act
             batches.append(Settle(tuple(one.where for one in part), worth=worth))
         else:
             poor += part
-    bound = sum(one.bond for one in poor)
-    if len(poor) >= MAX_SETTLE or bound * MAX_BOUND > snapshot.node.stake or _leaves(snapshot, config):
+    bonds = [one.bond for one in poor]
+    if _must_settle(snapshot, config, bonds):
         return [*batches, *(Settle(tuple(one.where for one in part)) for part in settling_batches(poor, _more_gas))]
+    room.unsettled += bonds
     return [*batches, *(_left(one, config) for one in poor)]
 
 
@@ -180,7 +222,7 @@ def _advance(
             # The notice is paid for certain; a result may be left without its proof.
             return _noticed(key)
         case Stage.DONE:
-            # Who has no say in between is not waited for.
+            # Who has no say in between is not waited for; whether the settlement pays, `or_submit` says.
             ends = Finish if _is_final(job, unit) else SubmitResult
             return ends(key, execution.result, execution.report, execution.outcome, execution.used)
         case Stage.REFUSED:
@@ -231,7 +273,8 @@ def _save(
 ) -> Checkpoint | Skip:
     """Send a checkpoint once what it secures pays for its gas: a program chooses how often its state changes."""
     last = next((saved.seconds for saved in lease.saved if saved.attempt == key.attempts), 0)
-    pay = saved_pay(job.terms, words.unpack_policy(job.terms.policy), lease.unit, last, now)
+    shared = begun_with(lease.saved, lease.unit.resume).seconds
+    pay = saved_pay(job.terms, words.unpack_policy(job.terms.policy), lease.unit, last, now, shared)
     worth = ceiling(pay, CHECKPOINT_GAS, without_loss(config))
     if is_worth(worth, config):
         return Checkpoint(key, root, execution.offers, worth=worth)

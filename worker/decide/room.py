@@ -47,6 +47,8 @@ class Room:
     outdone: set[LeaseKey] = field(default_factory=set)
     # Units of each job that are taken, run, or wait for their judge: they have cost gas and brought nothing yet.
     unpaid: Counter[JobId] = field(default_factory=Counter)
+    # The bonds of units whose results are submitted, and which are left to keepers since their settlement costs more.
+    unsettled: list[int] = field(default_factory=list)
 
     def outdo(self) -> None:
         """Give the slot of something that nobody has promised to what can be taken now."""

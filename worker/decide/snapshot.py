@@ -152,13 +152,14 @@ class SpecFacts:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The last checkpoint of an attempt, as the market's logs have it: whose, the seconds from the lease's start, and
-    the 32 bytes that name its tree."""
+    """The last checkpoint of an attempt, as the market's logs have it: whose, the seconds from the lease's start, the
+    32 bytes that name its tree, and the attempt whose state that lease began with itself (0 for none)."""
 
     attempt: int
     node: NodeId
     seconds: int
     root: bytes
+    resume: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +279,8 @@ class Config:
 
     `hold` is why nothing new is accepted (None: it is), `target` the only unit that is (None: any). `images` and
     `modules` are shell patterns, `images_refused` and `modules_refused` win over them; `registries` are those of
-    docker.registries. `submitters` None takes anybody's jobs. `min_pay` is the least that a unit's whole time must pay.
-    `withdraw_at` 0 never withdraws. `asset` is what reasons are worded in.
+    docker.registries. `submitters` None takes anybody's jobs. `min_pay` is the least that all the time
+    which a unit may bill must pay. `withdraw_at` 0 never withdraws. `asset` is what reasons are worded in.
 
     `lead` is how many seconds before a deadline this machine must send to be mined in time.
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from hearth.protocol import formulas, words
-from hearth.protocol.types import RATE_SCALE, Billing, JobId, State, Unit, UnitFlag
+from hearth.market.reads import job_of
+from hearth.protocol import formulas
+from hearth.protocol.types import RATE_SCALE, Billing, Header, JobId, State, Unit, UnitFlag
 from hearth.protocol.units import amount_at_least, format_duration, show_amount, show_rate
 from hearth.spec.resolved import FUEL_PER_SECOND
 
@@ -131,11 +132,11 @@ def earlier_runs(session: Session, spec: bytes) -> Runs:
     for job, word in zip(jobs, market.job_words(jobs) if jobs else (), strict=True):
         if not word:
             continue
-        if words.is_header(word):
-            touched = words.unpack_header(word).touched
-            units = [one.unit for one in market.units(job, 0, min(touched, LOOKED_UNITS))]
+        told = job_of(word)
+        if isinstance(told, Header):
+            units = [one.unit for one in market.units(job, 0, min(told.touched, LOOKED_UNITS))]
         else:
-            units = [words.unpack_unit(word)]
+            units = [told]
         for unit in units:
             if unit.state is State.SETTLED and not unit.flags & UnitFlag.NOTICED:
                 elapsed.append(unit.submitted_at - unit.started)

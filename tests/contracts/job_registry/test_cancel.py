@@ -10,6 +10,7 @@ from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, State, TermsFlag, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BUDGET, KEEPER_FEE, LEASE, TIP, around, credited, running, submitted
+from tests.kit.vault import share
 from tests.kit.world import DEAD_AFTER, World
 
 
@@ -22,6 +23,12 @@ def test_cancel__open__refunds_all(market: World) -> None:
     word = market.load(terms)[1]
     assert receipt.event("Cancelled") == {"job_id": market.id_of(terms), "index": 0, "word": word, "refund": BUDGET}
     assert market.lock_of(terms) == 0
+
+
+def test_cancel__open__splits_into_one_share(world: World) -> None:
+    terms = world.post()
+    split = world.cancel(terms).event("Split")
+    assert list(split["shares"]) == [share(world.submitter, BUDGET), 0, 0, 0]
 
 
 def test_cancel__one_lease_by_another_index__reverts(world: World) -> None:

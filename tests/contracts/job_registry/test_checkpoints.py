@@ -254,6 +254,13 @@ def test_checkpoints__result_past_max_seconds__leaves_them_their_seconds(world: 
     assert receipt.event("Settled")["pay"] == SECOND * 900 and _paid(receipt) == [(1, *_share(100))]
 
 
+def test_checkpoints__unit_of_one_second__pays_it(world: World) -> None:
+    """Its lease lasts that second and the grace; what was kept in it has all that the unit can pay."""
+    terms, _, _ = _resumed(world, max_seconds=1)
+    receipt = world.accept(terms)
+    assert receipt.event("Settled")["pay"] == 0 and _paid(receipt) == [(1, *_share(1))]
+
+
 @pytest.mark.parametrize("outcome", [2, 3, 4, 5])
 def test_checkpoints__outcome_not_ok__pays_none(world: World, outcome: int) -> None:
     terms, _, _ = _resumed(world, outcome=outcome)

@@ -34,6 +34,13 @@ def test_give_up__running__burns_counts_and_reopens(market: World) -> None:
     assert market.lock_of(terms) == BUDGET
 
 
+def test_give_up__opened_again__splits_the_nodes_stake_alone(world: World) -> None:
+    """Nothing is refunded, so nobody asks Escrow to split the submitter's lock."""
+    terms, node = running(world)
+    split = world.give_up(terms).event("Split")
+    assert (split["controller"], split["key"]) == (world.nodes.address, node.to_bytes(32, "big"))
+
+
 def test_give_up__small_rate__weighs_the_fee_of_max_seconds(market: World) -> None:
     """A tenth of the default ask: an eighth of the reference."""
     node, terms = market.register(ask=OFFER.ask // 10), market.post()

@@ -21,3 +21,11 @@ def test_post__far_deadline_without_a_proof__is_taken(world: World) -> None:
     far = world.evm.now + 100 * MAX_PROOF_SECONDS
     world.post(**world.judged(deadline=far))
     world.post(deadline=far)
+
+
+def test_post__deadline_of_40_bits__is_far_for_a_proof_alone(world: World) -> None:
+    far = 2**39 + world.evm.now + 5_000
+    for flags in (PROVEN, TermsFlag.PROVEN):
+        with reverts("jobs: deadline too far"):
+            world.post(**world.judged(flags=flags, deadline=far))
+    world.post(**world.judged(flags=TermsFlag.NEWCOMERS, deadline=far))

@@ -137,7 +137,7 @@ def test_post__judge_of_more_than_an_address__reverts(world: World, bit: int) ->
 # ---- its window ----
 
 
-@pytest.mark.parametrize("window", [0, 1, WINDOW - 1, 7 * DAY + 1, 2**24 - 1])
+@pytest.mark.parametrize("window", [0, 1, WINDOW - 1, 7 * DAY + 1, 2**23 + WINDOW, 2**24 - 1])
 def test_post__window_out_of_range__reverts(world: World, window: int) -> None:
     with reverts("jobs: challenge_window range"):
         _post(world, **world.judged(challenge_window=window))
@@ -153,6 +153,13 @@ def test_post__least_window__is_the_frozen_policys() -> None:
     _post(world, **world.judged(challenge_window=1))
     with reverts("jobs: challenge_window range"):
         _post(world, **world.judged(challenge_window=0))
+
+
+def test_post__least_window_of_twenty_bits__counts_whole() -> None:
+    world = World(policy=replace(POLICY, min_challenge_window=2**19))
+    with reverts("jobs: challenge_window range"):
+        _post(world, **world.judged(challenge_window=2**19 - 1))
+    _post(world, **world.judged(challenge_window=2**19))
 
 
 def test_post__window_is_looked_at_before_the_judge_is_asked(world: World) -> None:

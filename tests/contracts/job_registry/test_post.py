@@ -111,7 +111,7 @@ def test_post__ceiling_zero__reverts(world: World) -> None:
         _post(world, ceiling=0)
 
 
-@pytest.mark.parametrize("seconds", [0, 30 * DAY + 1, 2**24 - 1])
+@pytest.mark.parametrize("seconds", [0, 30 * DAY + 1, 2**23 + 1_000, 2**24 - 1])
 def test_post__max_seconds_out_of_range__reverts(world: World, seconds: int) -> None:
     with reverts("jobs: max_seconds out of range"):
         _post(world, max_seconds=seconds, deadline=world.evm.now + 90 * DAY)
@@ -129,7 +129,7 @@ def test_post__deadline__leaves_a_whole_lease(world: World, seconds: int, lease:
         _post(world, max_seconds=seconds, deadline=world.evm.now + lease - 1)
 
 
-@pytest.mark.parametrize("units", [0, 2**20 + 1, 2**24 - 1])
+@pytest.mark.parametrize("units", [0, 2**20 + 1, 2**23 + 1, 2**24 - 1])
 def test_post__units_out_of_range__revert(world: World, units: int) -> None:
     with reverts("jobs: units out of range"):
         _post(world, units=units)
@@ -141,13 +141,25 @@ def test_post__most_units__are_taken(world: World) -> None:
     assert world.lock_of(terms) == 2**20 * BUDGET
 
 
-@pytest.mark.parametrize("fields", [dict(chunk=0), dict(chunk=257, units=257), dict(chunk=2, units=3), dict(chunk=2)])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(chunk=0),
+        dict(chunk=257, units=257),
+        dict(chunk=2, units=3),
+        dict(chunk=2),
+        dict(chunk=2**15 + 1, units=2**15 + 1),
+    ],
+)
 def test_post__chunk_out_of_range__reverts(world: World, fields: dict[str, int]) -> None:
     with reverts("jobs: chunk out of range"):
         _post_words(world, words.pack_terms(world.terms(**fields)), BUDGET)
 
 
-@pytest.mark.parametrize("fields", [dict(chunk=2, units=2), dict(chunk=256, units=256), dict(chunk=2, units=4)])
+@pytest.mark.parametrize(
+    "fields",
+    [dict(chunk=2, units=2), dict(chunk=256, units=256), dict(chunk=2, units=4), dict(chunk=3, units=2**23 + 1)],
+)
 def test_post__chunks__are_not_built(world: World, fields: dict[str, int]) -> None:
     with reverts("jobs: no chunks yet"):
         _post(world, **fields)
@@ -159,7 +171,9 @@ def test_post__replicas_out_of_range__revert(world: World, replicas: int) -> Non
         _post(world, replicas=replicas, quorum=max(replicas, 1))
 
 
-@pytest.mark.parametrize(("replicas", "quorum"), [(1, 0), (1, 2), (3, 1), (3, 4), (5, 2), (5, 6), (7, 3), (7, 8)])
+@pytest.mark.parametrize(
+    ("replicas", "quorum"), [(1, 0), (1, 2), (3, 1), (3, 4), (3, 10), (5, 2), (5, 6), (7, 3), (7, 8)]
+)
 def test_post__quorum_out_of_range__reverts(world: World, replicas: int, quorum: int) -> None:
     with reverts("jobs: quorum out of range"):
         _post(world, replicas=replicas, quorum=quorum)
@@ -173,7 +187,7 @@ def test_post__replicas_without_a_judge_who_proves__revert(world: World, replica
         _post(world, **world.judged(replicas=replicas, quorum=quorum))
 
 
-@pytest.mark.parametrize("window", [1, 11, 301, 4_095])
+@pytest.mark.parametrize("window", [1, 11, 301, 2**11 + 12, 4_095])
 def test_post__match_window_out_of_range__reverts(world: World, window: int) -> None:
     with reverts("jobs: match_window out of range"):
         _post(world, match_window=window)
@@ -185,13 +199,53 @@ def test_post__match_window_at_the_bounds__is_taken(world: World, window: int) -
 
 
 @pytest.mark.parametrize("billing", Billing)
-@pytest.mark.parametrize("every", [1, POLICY.min_checkpoint - 1, POLICY.min_checkpoint, 2**24 - 1])
+@pytest.mark.parametrize("every", [1, POLICY.min_checkpoint - 1, POLICY.min_checkpoint, 2**23, 2**24 - 1])
 def test_post__checkpoints__are_of_metered_jobs_and_not_too_often(world: World, billing: Billing, every: int) -> None:
     if billing == Billing.METERED and every >= POLICY.min_checkpoint:
         _post(world, billing=billing, checkpoint_every=every)
         return
     with reverts("jobs: checkpoint out of range"):
         _post(world, billing=billing, checkpoint_every=every)
+
+
+def test_post__least_window_and_checkpoint_of_the_policy__count_with_their_highest_bits() -> None:
+    world = World(policy=replace(POLICY, min_match_window=256, min_checkpoint=512))
+    metered = {"billing": Billing.METERED}
+    with reverts("jobs: match_window out of range"):
+        _post(world, match_window=255)
+    _post(world, match_window=256)
+    with reverts("jobs: checkpoint out of range"):
+        _post(world, checkpoint_every=511, **metered)
+    _post(world, checkpoint_every=512, **metered)
+
+
+@pytest.mark.parametrize(
+    ("least", "reason"),
+    [
+        ({"min_price": 10**18}, "jobs: price below minimum"),
+        ({"min_keeper_fee": 10**18}, "jobs: keeper_fee out of range"),
+    ],
+)
+def test_post__least_amounts_of_the_policy__count_with_their_highest_bit(least: dict[str, int], reason: str) -> None:
+    """An eighteenth power of ten is coded with the highest bit of its exponent."""
+    world = World(policy=replace(POLICY, **least))
+    with reverts(reason):
+        _post(world)
+    _post(world, ceiling=10**21, keeper_fee=10**18)
+
+
+def test_post__runtime_without_a_name__is_taken(world: World) -> None:
+    """Of the lane's eight only four have one."""
+    packed: list[Any] = list(words.pack_terms(world.terms(needs=replace(NEEDS, runtimes=Runtime(0)))))
+    with reverts("jobs: no runtime asked"):
+        _post_words(world, tuple(packed), BUDGET)
+    packed[2] |= 2**76
+    _post_words(world, tuple(packed), BUDGET)
+
+
+def test_post__deadline_far_away__is_taken(world: World) -> None:
+    for deadline in (2**39, 2**40 - 1):
+        _post(world, deadline=deadline)
 
 
 @pytest.mark.parametrize("attempts", [0, 9, 15])
@@ -206,7 +260,7 @@ def test_post__attempts_at_the_bounds__are_funded(world: World, attempts: int) -
     assert world.lock_of(terms) == 10**17 + attempts * 10**14
 
 
-@pytest.mark.parametrize("billing", [3, 15])
+@pytest.mark.parametrize("billing", [3, 8, 15])
 def test_post__unknown_billing__reverts(world: World, billing: int) -> None:
     with reverts("jobs: billing out of range"):
         _post(world, billing=billing)
@@ -386,6 +440,11 @@ def test_post__keeper_fee__lies_between_the_minimum_and_the_price(world: World) 
             _post(world, keeper_fee=fee)
     for fee in (10**11, 10**17):
         _post(world, keeper_fee=fee)
+
+
+def test_post__keeper_fee_of_80_bits__is_no_fee_of_fewer(world: World) -> None:
+    with reverts("jobs: keeper_fee out of range"):
+        _post_words(world, words.pack_terms(world.terms(keeper_fee=2**79 + KEEPER_FEE)), BUDGET)
 
 
 def test_post__price_below_the_least_keeper_fee__takes_that_fee() -> None:

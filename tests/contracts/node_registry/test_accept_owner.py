@@ -60,3 +60,11 @@ def test_accept_owner__after_the_exit__reverts(world: World) -> None:
     world.nodes.send.exit_finish(node)
     with reverts("nodes: not offered to you"):
         world.nodes.send.accept_owner(node, sender=world.stranger)
+
+
+def test_accept_owner__half_of_the_largest_stake__goes_along(world: World) -> None:
+    world.evm.set_balance(world.owner, 2**80)
+    node = world.register(stake=2**79)
+    world.nodes.send.offer_owner(node, world.stranger, sender=world.owner)
+    world.nodes.send.accept_owner(node, sender=world.stranger)
+    assert world.node(node).stake == 2**79

@@ -116,6 +116,35 @@ def test_check_liveness__little_free_stake__takes_no_bonded_stake(seated_market:
     assert node_state(seated_market, node).bond == ETHER
 
 
+def test_check_liveness__many_leases__are_as_busy_as_one(seated: World) -> None:
+    node = seated.register(slots=32)
+    for _ in range(32):
+        engage(seated, node, bond=0)
+    seated.evm.warp(DEAD_AFTER)
+    with credited(seated) as got:
+        seated.nodes.send.check_liveness([node], seated.keeper)
+    assert got == {"keeper": LIVENESS_FEE}
+
+
+def test_check_liveness__all_of_a_large_stake_bonded__takes_none_of_it(seated: World) -> None:
+    seated.evm.set_balance(seated.owner, 2**80)
+    node = seated.register(stake=2**79)
+    engage(seated, node, bond=2**79)
+    seated.evm.warp(DEAD_AFTER)
+    receipt = seated.nodes.send.check_liveness([node], seated.keeper)
+    assert receipt.event("NodeLapsed")["fee"] == 0 and seated.node(node).stake == 2**79
+
+
+def test_check_liveness__second_past_2038__is_read_whole(seated: World) -> None:
+    seated.evm.at(2**31)
+    node = seated.register()
+    seated.evm.warp(DEAD_AFTER - 1)
+    with reverts("nodes: nothing to do"):
+        seated.nodes.send.check_liveness([node], seated.keeper)
+    seated.evm.warp(1)
+    seated.nodes.send.check_liveness([node], seated.keeper)
+
+
 def test_check_liveness__batch__takes_128_and_no_more(seated: World) -> None:
     node = seated.register()
     seated.evm.warp(DEAD_AFTER)

@@ -78,3 +78,11 @@ def test_constructor__minimum_of_zero__reverts(evm: Evm) -> None:
 def test_constructor__jobs_zero__reverts(evm: Evm) -> None:
     with reverts("nodes: jobs zero"):
         _deploy(evm, jobs=NATIVE)
+
+
+def test_constructor__minimum_stake_and_governor__are_logged(evm: Evm) -> None:
+    nodes = _deploy(evm, minimum_stake=11)
+    assert [(log.name, log.args, log.address) for log in evm.last_logs] == [
+        ("MinimumStakeChanged", {"amount": 11}, nodes.address),
+        ("GovernorChanged", {"governor": NATIVE}, nodes.address),
+    ]

@@ -41,6 +41,18 @@ def test_engage__pending_ask__is_locked_from_the_end_of_its_notice(seated: World
         assert engage(seated, node).value[0] == (OFFER.ask if offset < 0 else 9)
 
 
+def test_engage__pending_ask_of_80_bits__is_locked_whole(seated: World) -> None:
+    node = seated.register()
+    before = OFFER.ask
+    for rate in (2**79, 2**80 - 1):
+        seated.nodes.send.set_ask(node, rate, sender=seated.owner)
+        assert engage(seated, node, ceiling=2**80 - 1).value[0] == before
+        before = rate
+        seated.evm.warp(ASK_NOTICE)
+        seated.nodes.send.beat(node, sender=seated.operator)
+        assert engage(seated, node, ceiling=2**80 - 1).value[0] == rate
+
+
 def test_engage__lapsed_node_after_a_beat__clears_nothing_else(seated: World) -> None:
     node = seated.register()
     seated.evm.warp(DEAD_AFTER - 1)
@@ -86,6 +98,15 @@ def test_engage__slots__are_filled_and_no_further(seated: World) -> None:
     engage(seated, node)
 
 
+def test_engage__most_slots__are_all_filled_and_no_further(seated: World) -> None:
+    node = seated.register(slots=63)
+    for taken in range(63):
+        assert node_state(seated, node).busy == taken
+        engage(seated, node, bond=0)
+    with reverts("nodes: no free slot"):
+        engage(seated, node, bond=0)
+
+
 def test_engage__free_stake__is_needed_to_the_unit(seated: World) -> None:
     node = seated.register(stake=ETHER)
     engage(seated, node, bond=ETHER - 10)
@@ -95,6 +116,16 @@ def test_engage__free_stake__is_needed_to_the_unit(seated: World) -> None:
     with reverts("nodes: free stake short"):
         engage(seated, node, bond=1)
     engage(seated, node, bond=0)
+
+
+def test_engage__half_of_the_largest_stake_reserved__leaves_the_other_half(seated: World) -> None:
+    half = 2**79
+    seated.evm.set_balance(seated.owner, 2**80)
+    node = seated.register(stake=2**80 - 1)
+    engage(seated, node, bond=half)
+    with reverts("nodes: free stake short"):
+        engage(seated, node, bond=half)
+    engage(seated, node, bond=half - 1)
 
 
 def test_engage__stake_fallen_below_half_the_minimum__reverts_until_it_is_filled_up(seated: World) -> None:
@@ -157,6 +188,15 @@ def test_engage__size__is_enough_when_equal(seated: World, size: str, reason: st
         engage(seated, node, needs=replace(FULL, **{size: offered + 1}))
 
 
+@pytest.mark.parametrize(("size", "reason"), SIZES)
+def test_engage__highest_bit_of_a_size__is_offered_and_needed(seated: World, size: str, reason: str) -> None:
+    highest = {"tier": 32, "gpu_count": 32, "vram_gib": 512, "cores": 512, "ram_gib": 8_192, "disk_gib": 65_536}[size]
+    needs = Needs(runtimes=Runtime.WASM, **{size: highest})
+    engage(seated, seated.register(**{size: highest}), needs=needs)
+    with reverts(reason):
+        engage(seated, seated.register(**{size: highest - 1}), needs=needs)
+
+
 def test_engage__several_gates_fail__names_the_first(seated: World) -> None:
     node = seated.register()
     needs = Needs(
@@ -217,9 +257,9 @@ def test_engage__seasoned__is_off_probation(seated: World) -> None:
     node = seated.register()
     for number in range(5):
         assert not node_state(seated, node).seasoned, f"seasoned after {number}"
-        engage(seated, node)
+        assert not engage(seated, node).value[1]
         from_jobs(seated, "submitted", node, seated.operator)
         from_jobs(seated, "settled", node, BOND, True, 10**15, 0)
     assert node_state(seated, node).seasoned
-    engage(seated, node, probation=0)
-    engage(seated, node, probation=0)
+    for _ in range(2):
+        assert engage(seated, node, probation=0).value == (OFFER.ask, True)

@@ -45,3 +45,12 @@ def test_exit_cancel__not_the_owner__reverts(world: World) -> None:
     for sender in (world.operator, world.stranger, world.deployer):
         with reverts("nodes: not the owner"):
             world.nodes.send.exit_cancel(node, sender=sender)
+
+
+def test_exit_cancel__operator_with_the_highest_bit__stays(world: World) -> None:
+    high = world.stranger
+    assert int(high, 16) >> 159 == 1
+    node = world.register(operator=high)
+    world.nodes.send.exit_start(node, sender=world.owner)
+    world.nodes.send.exit_cancel(node, sender=world.owner)
+    assert world.node(node).operator == high

@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, State
 from tests.kit.evm import NATIVE, reverts
-from tests.kit.steps import SLASH, around, credited, node_state, running, submitted
+from tests.kit.steps import SLASH, around, credited, engage, from_jobs, node_state, running, submitted
 from tests.kit.world import ETHER, UNBONDING, World
 
 
@@ -33,6 +33,17 @@ def test_exit_finish__by_anyone__credits_the_owner_and_wipes_the_record(market: 
         market.nodes.send.beat(node, sender=market.operator)
     with reverts("nodes: not the owner"):
         market.nodes.send.exit_start(node, sender=market.owner)
+
+
+def test_exit_finish__owner_with_the_highest_bit__is_credited(world: World) -> None:
+    high = world.stranger
+    assert int(high, 16) >> 159 == 1
+    node = world.register(owner=high, stake=ETHER)
+    world.nodes.send.exit_start(node, sender=high)
+    world.evm.warp(UNBONDING)
+    with credited(world) as got:
+        world.nodes.send.exit_finish(node)
+    assert got == {"stranger": ETHER}
 
 
 def test_exit_finish__unbonding__is_valid_from_its_end_on(world: World) -> None:
@@ -64,6 +75,18 @@ def test_exit_finish__bond_outstanding__waits_for_the_settle(world: World) -> No
         world.nodes.send.exit_finish(node)
     world.settle(terms)
     world.nodes.send.exit_finish(node)
+
+
+def test_exit_finish__bond_of_half_the_largest_stake__is_outstanding(seated: World) -> None:
+    seated.evm.set_balance(seated.owner, 2**80)
+    node = seated.register(stake=2**79)
+    engage(seated, node, bond=2**79)
+    from_jobs(seated, "submitted", node, seated.operator)
+    _leave(seated, node)
+    with reverts("nodes: bond outstanding"):
+        seated.nodes.send.exit_finish(node)
+    from_jobs(seated, "settled", node, 2**79, True, 0, 0)
+    seated.nodes.send.exit_finish(node)
 
 
 def test_exit_finish__lease_running__waits_for_the_reclaim_and_pays_the_rest(market: World) -> None:

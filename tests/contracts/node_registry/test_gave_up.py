@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hearth.protocol import words
 from hearth.protocol.reputation import ONE
+from hearth.protocol.types import Gate
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, SLASH, credited, engage, from_jobs, node_state
+from tests.kit.steps import BOND, SLASH, ask, credited, engage, from_jobs, node_state
 from tests.kit.world import ETHER, FEE_REFERENCE, MINIMUM_STAKE, World
 
 
@@ -59,3 +62,24 @@ def test_gave_up__not_the_job_registry__reverts(seated: World) -> None:
     for sender in (seated.operator, seated.owner, seated.deployer):
         with reverts("nodes: not the job registry"):
             seated.nodes.send.gave_up(node, seated.operator, BOND, 1, 1, sender=sender)
+
+
+def test_gave_up__past_2038__tells_each_quarantine_once_and_whole(seated: World) -> None:
+    """From then on a second needs all of its lane's 32 bits."""
+    seated.evm.at(2**31)
+    node = seated.register()
+
+    def told(fee: int) -> list[dict[str, Any]]:
+        engage(seated, node, bond=0)
+        return from_jobs(seated, "gave_up", node, seated.operator, 0, 0, fee).events("Quarantined")
+
+    assert told(FEE_REFERENCE) == told(FEE_REFERENCE) == []
+    until = seated.evm.now + 3_600
+    assert told(FEE_REFERENCE) == [{"node": node, "until": until}]
+    assert node_state(seated, node).quarantine == until
+    seated.evm.at(until - 1)
+    seated.nodes.send.beat(node, sender=seated.operator)
+    assert seated.nodes.call.gate(node, ask(bond=0)) == Gate.QUARANTINED
+    seated.evm.warp(1)
+    assert seated.nodes.call.gate(node, ask(bond=0)) == Gate.FITS
+    assert told(FEE_REFERENCE // 4) == []

@@ -10,7 +10,7 @@ from hearth.protocol import words
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import NodeId
 from tests.kit.evm import Receipt, reverts
-from tests.kit.steps import BOND, SLASH, credited, engage, from_jobs, node_state
+from tests.kit.steps import BOND, SLASH, credited, engage, from_jobs, node_state, set_totals
 from tests.kit.world import DEAD, DEAD_AFTER, ETHER, FEE_REFERENCE, MINIMUM_STAKE, ZERO, World
 
 RATION = 3 * MINIMUM_STAKE  # more than a hundredth of the stake, unless a test locks more than 300 ether
@@ -100,6 +100,14 @@ def test_reclaimed__ration__is_met_only_at_or_above_it(seated_market: World) -> 
 
 def test_reclaimed__ration_exactly_burnt__holds_the_next_back(seated: World) -> None:
     node = seated.register(stake=20 * ETHER)
+    _fail(seated, node, bond=ETHER, slash=RATION, reward=0)
+    assert _fail(seated, node).event("Slashed")["burnt"] == 0
+
+
+def test_reclaimed__minimum_that_the_governor_raised__leaves_the_ration_as_it_was(seated: World) -> None:
+    """Else whoever governs decides how much of everybody's stake an hour may burn."""
+    node = seated.register(stake=20 * ETHER)
+    seated.nodes.send.set_minimum_stake(2 * MINIMUM_STAKE)
     _fail(seated, node, bond=ETHER, slash=RATION, reward=0)
     assert _fail(seated, node).event("Slashed")["burnt"] == 0
 
@@ -262,3 +270,25 @@ def test_reclaimed__above_the_ration__burns_the_least_that_was_asked(seated_mark
         with credited(seated_market) as got:
             _reclaimed(seated_market, node, reward=10**12, least=least)
         assert got == {"keeper": 10**12} | ({"dead": burnt} if burnt else {})
+
+
+def test_reclaimed__past_2038__is_a_silence_only_of_a_dead_node(seated: World) -> None:
+    seated.evm.at(2**31)
+    node = seated.register()
+    for _ in range(2):
+        engage(seated, node)
+    seated.evm.warp(DEAD_AFTER - 1)
+    _reclaimed(seated, node, fee=0)
+    assert node_state(seated, node).s == 0
+    seated.evm.warp(1)
+    _reclaimed(seated, node, fee=0)
+    assert node_state(seated, node).s == ONE
+
+
+def test_reclaimed__hour_that_burnt_almost_96_bits__is_above_any_ration(seated: World) -> None:
+    set_totals(seated, hour=seated.evm.now // 3_600, burnt=2**95, total=2**95)
+    node = seated.register()
+    engage(seated, node)
+    with credited(seated) as got:
+        _reclaimed(seated, node)
+    assert got == {} and _totals(seated)["burnt"] == 2**95

@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, NodeState, Runtime
 from tests.kit.evm import NATIVE, Receipt, reverts
-from tests.kit.steps import LIE, SILENT, around, awkward
+from tests.kit.steps import LIE, SILENT, around, awkward, set_totals
 from tests.kit.world import DAY, ETHER, MINIMUM_STAKE, OFFER, UNBONDING, World
 
 MANIFEST = b"\x55" * 32
@@ -158,12 +158,7 @@ def test_register__paused__waits_until_the_pause_ends(world: World) -> None:
 
 
 def test_register__last_id__is_kept_back(world: World) -> None:
-    evm = world.evm
-    assert evm.storage_at(world.nodes, 0) == 1, "totals lie in the first slot"
-    evm.settle()
-    point = evm._machine.snapshot()
-    evm._machine.insert_account_storage(world.nodes.address, 0, 2**32 - 2)
-    evm._machine.revert(point)
+    set_totals(world, next_id=2**32 - 2)
     assert _register(world).value == 2**32 - 2
     with reverts("nodes: no ids left"):
         _register(world)

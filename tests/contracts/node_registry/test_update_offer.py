@@ -29,6 +29,12 @@ def test_update_offer__default__keeps_the_ask(seated: World) -> None:
     assert seated.node(node).offer == expected
 
 
+def test_update_offer__ask_of_80_bits__is_kept_whole(seated: World) -> None:
+    node = seated.register(ask=2**80 - 1)
+    _update(seated, node, words.pack_offer(BIGGER))
+    assert seated.node(node).offer.ask == 2**80 - 1
+
+
 def test_update_offer__pending_ask__stays_pending(seated: World) -> None:
     node = seated.register()
     seated.nodes.send.set_ask(node, 7, sender=seated.owner)
@@ -74,3 +80,11 @@ def test_update_offer__while_a_lease_runs__reverts_until_it_is_submitted(seated:
         _update(seated, node, words.pack_offer(BIGGER))
     from_jobs(seated, "submitted", node, seated.operator)
     _update(seated, node, words.pack_offer(BIGGER))
+
+
+def test_update_offer__while_many_leases_run__reverts(seated: World) -> None:
+    node = seated.register(slots=32)
+    for _ in range(32):
+        engage(seated, node, bond=0)
+    with reverts("nodes: busy"):
+        _update(seated, node, words.pack_offer(BIGGER))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Gate
+from hearth.protocol.types import Gate, Runtime
 from tests.kit.evm import NATIVE, reverts
 from tests.kit.steps import around, ask, engage
 from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, UNBONDING, World
@@ -123,3 +123,24 @@ def test_gate__bond_at_the_nodes_stake__is_the_last_that_fits(seated: World) -> 
     node = seated.register(stake=7 * ETHER)
     for bond, gate in ((7 * ETHER, Gate.FITS), (7 * ETHER + 1, Gate.STAKE_SHORT)):
         assert seated.nodes.call.gate(node, ask(bond=bond)) == gate
+
+
+def test_gate__past_2038__reads_the_beat_whole(seated: World) -> None:
+    seated.evm.at(2**31)
+    node = seated.register()
+    assert seated.nodes.call.last_seen(node) == 2**31
+    for offset in around(seated, seated.evm.now + DEAD_AFTER):
+        assert seated.nodes.call.gate(node, ask()) == (Gate.FITS if offset < 0 else Gate.NOT_LIVE)
+
+
+def test_gate__runtime_without_a_name__is_missing_where_it_is_not_offered(seated: World) -> None:
+    """Of the lane's eight only four have one."""
+    offer = words.pack_offer(replace(OFFER, runtimes=Runtime(0))) | 2**76
+    lacks = seated.register()
+    paid = {"amount": ETHER, "sender": seated.owner}
+    has = seated.pay(seated.nodes, "register", seated.operator, offer, b"\x55" * 32, ETHER, **paid).value
+    seated.nodes.send.beat(has, sender=seated.operator)
+    _, *others = ask()
+    wanted = (words.pack_needs(replace(NEEDS, runtimes=Runtime(0))) | 2**76, *others)
+    assert seated.nodes.call.gate(lacks, wanted) == Gate.RUNTIME
+    assert seated.nodes.call.gate(has, wanted) == Gate.FITS

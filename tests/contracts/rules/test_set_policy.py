@@ -54,8 +54,10 @@ def test_set_policy__within_a_pause__changes_the_held_one(world: World) -> None:
     [
         dict(version=0),
         dict(version=2),
+        dict(version=129),
         dict(fee_bps=1_001),
         dict(fee_bps=1_023),
+        dict(fee_bps=1_001, probation_price=0),
         dict(fee_bps=0),
         dict(fee_bps=9, probation_price=1),
         dict(fee_bps=1_000),  # a job of probation_price would be two full successes
@@ -63,11 +65,16 @@ def test_set_policy__within_a_pause__changes_the_held_one(world: World) -> None:
         dict(fee_bps=10, probation_price=1_010 * FEE_REFERENCE),
         dict(min_price=1_001 * FEE_REFERENCE),
         dict(min_keeper_fee=1_001 * FEE_REFERENCE),
+        # Codes whose exponent has its highest bit.
+        dict(min_price=2 * 10**18),
+        dict(min_keeper_fee=2 * 10**18),
+        dict(probation_price=2 * 10**18),
         dict(min_keeper_fee=7),
         dict(min_keeper_fee=0),
         dict(min_bond_bps=0),
         # A newcomer's late proof could not be confirmed before it ends unproven.
         dict(fresh_delay=7_201, min_challenge_window=7_200),
+        dict(fresh_delay=2**15, min_challenge_window=2**15 - 1),
         dict(fresh_delay=65_535, min_challenge_window=1),
         dict(min_match_window=0),
         dict(min_match_window=301),
@@ -106,6 +113,7 @@ def test_set_policy__out_of_range__reverts(world: World, changes: dict[str, int]
         dict(min_keeper_fee=1_000 * FEE_REFERENCE),
         dict(fee_bps=300),
         dict(min_bond_bps=1),
+        dict(min_bond_bps=2**15),
         dict(min_match_window=1),
         dict(min_match_window=300),
         dict(ack_time=2),

@@ -61,6 +61,19 @@ def test_check__parents__cost_one_keeper_fee_more(world: World, units: int) -> N
         world.rules.call.check(words.pack_terms(terms), [])
 
 
+@pytest.mark.parametrize(("count", "taken"), [(15, True), (16, False)])
+def test_check__parents__are_fifteen_at_most(world: World, count: int, taken: bool) -> None:
+    """JobRegistry takes no more either; Rules holds to it by itself."""
+    conditions = sum(Condition.ALWAYS << 2 * at for at in range(count))
+    packed = (conditions.to_bytes(32, "big"), *(bytes([at + 1]) * 32 for at in range(count)))
+    terms = words.pack_terms(world.terms(parents_hash=parents_hash(packed)))
+    if taken:
+        assert words.unpack_unit(world.rules.call.check(terms, packed)[0]).state is State.BLOCKED
+    else:
+        with reverts(""):
+            world.rules.call.check(terms, packed)
+
+
 # ---- what a unit's word is next ----
 
 RUNNING = Unit(state=State.RUNNING, node=NodeId(3), rate=7, attempts=1)
@@ -103,6 +116,42 @@ def test_topped__what_it_may_not_have__is_told(world: World) -> None:
     assert _topped(world, 60, deadline=now + 1_360)[0].seconds == 60
 
 
+@pytest.mark.parametrize(
+    ("lane", "value", "reason"),
+    [
+        ("state", State.RUNNING | 8, "jobs: not running"),
+        ("billing", Billing.METERED | 8, "jobs: not metered"),
+        ("max_seconds", 2**23, ""),  # more than post takes
+        ("mark", 2**39, None),
+        ("deadline", 2**39, None),
+    ],
+)
+def test_topped__highest_bit_of_a_lane__is_read(world: World, lane: str, value: int, reason: str | None) -> None:
+    """It is a view of whatever words it is given, those of no posted job too."""
+    now = world.evm.now
+    fields = {"state": State.RUNNING, "mark": now + 1_300, "billing": Billing.METERED, "max_seconds": 1_000}
+    fields |= {"deadline": 2**40 - 1, lane: value}
+
+    def packed(layout: words.Word) -> int:
+        return words.pack(layout, {one.name: fields.get(one.name, 0) for one in layout.lanes})
+
+    money = words.pack_terms(world.terms())[3]
+    given = (money, packed(words.LIMITS), packed(words.UNIT), 60)
+    if reason is None:
+        assert words.unpack_unit(world.rules.call.topped(*given)[0]).mark == fields["mark"] + 60
+    else:
+        with reverts(reason):
+            world.rules.call.topped(*given)
+
+
+@pytest.mark.parametrize("state", [State.SUBMITTED | 8, State.DISPUTED | 8])
+def test_ruled__highest_bit_of_the_state__is_read(world: World, state: int) -> None:
+    packed = words.pack_terms(world.terms(**world.judged()))
+    word = words.pack_unit(HELD) & ~15 | state
+    with reverts("jobs: not submitted"):
+        world.rules.call.ruled(packed[4], packed[7], word, Verdict.CONFIRM, 0)
+
+
 def _ruled(world: World, verdict: int, unit: Unit, fields: int = 0, *, proven: bool = False) -> Unit:
     flags = TermsFlag.NEWCOMERS | (TermsFlag.PROVEN if proven else TermsFlag(0))
     packed = words.pack_terms(world.terms(**world.judged(flags=flags)))
@@ -136,7 +185,7 @@ def test_ruled__fields__replace_outcome_and_fuel_seconds_of_a_confirmed_unit_alo
     for verdict in (Verdict.RELEASE, Verdict.REJECT, Verdict.VOID):
         with reverts("jobs: outcome out of range"):
             _ruled(world, verdict, fuel, fields)
-    for outcome in (6, 15):
+    for outcome in (6, 9, 15):
         with reverts("jobs: outcome out of range"):
             _ruled(world, Verdict.CONFIRM, fuel, words.pack(words.FIELDS, {"outcome": outcome, "seconds": 5}))
     with reverts("jobs: used out of range"):

@@ -37,3 +37,11 @@ def test_constructor__delay__is_a_second_to_thirty_days(world: World, delay: int
     else:
         with reverts("steward: delay out of range"):
             world.evm.deploy("Steward", world.nodes, world.rules, world.keeper, NONE, delay)
+
+
+def test_constructor__council_and_guardian__are_logged(world: World) -> None:
+    steward = world.evm.deploy("Steward", world.nodes, world.rules, world.keeper, world.stranger, DELAY)
+    assert [(log.name, log.args, log.address) for log in world.evm.last_logs] == [
+        ("CouncilChanged", {"council": world.keeper}, steward.address),
+        ("GuardianChanged", {"guardian": world.stranger}, steward.address),
+    ]

@@ -128,7 +128,7 @@ def test_gather__newest_state_is_nowhere__goes_on_from_the_one_before(rig: Rig, 
     worker._executor = rig.executor
     worker._head = SimpleNamespace(hash=bytes(32))  # type: ignore[assignment]
     worker._market = SimpleNamespace(kept=lambda job, index, leases, attempt, block: kept[attempt])  # type: ignore[assignment]
-    worker._watcher = SimpleNamespace(rows={KEY.job: SimpleNamespace(terms=terms)})  # type: ignore[assignment]
+    worker._watcher = SimpleNamespace(rows={KEY.job: SimpleNamespace(terms=terms, unheard={})})  # type: ignore[assignment]
     worker.gather(third, 30, (garbage, good), 3_599)
     wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
     [ahead] = rig.executor.ahead()
@@ -208,7 +208,7 @@ def test_start_attempt__program_that_goes_on_from_a_state__runs_for_what_it_leav
     worker._head = SimpleNamespace(hash=bytes(32))  # type: ignore[assignment]
     kept = {(KEY.job, 0, 1, 1): Kept(seconds=3_000, node=NodeId(9), before=before)}
     worker._market = SimpleNamespace(kept=lambda *asked: kept[asked[:4]])  # type: ignore[assignment]
-    row = SimpleNamespace(terms=terms, policy=DEVNET.policy, in_vain=0)
+    row = SimpleNamespace(terms=terms, policy=DEVNET.policy, in_vain=0, unheard={})
     worker._watcher = SimpleNamespace(rows={KEY.job: row})  # type: ignore[assignment]
     worker._outbox = SimpleNamespace(lead=SimpleNamespace(seconds=1.0))  # type: ignore[assignment]
     worker._executor = SimpleNamespace(start=began.append)  # type: ignore[assignment]
