@@ -7,11 +7,12 @@ without a contract would read as zero. Source of the coding: the Solidity contra
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from eth_abi import decoding, encoding
 from eth_abi.codec import ABICodec
+from eth_abi.exceptions import DecodingError
 from eth_abi.registry import ABIRegistry, BaseEquals, has_arrlist, is_base_tuple
 
 
@@ -39,5 +40,10 @@ _CODEC: Final = ABICodec(_registry())
 encode: Final = _CODEC.encode
 """Encode values by their types: `encode(types, values)`. Raises eth_abi's EncodingError."""
 
-decode: Final = _CODEC.decode
-"""Decode bytes by their types: `decode(types, data)`. Raises eth_abi's DecodingError, or OverflowError."""
+
+def decode(types: Iterable[str], data: bytes) -> tuple[Any, ...]:
+    """Decode bytes by their types. Raises eth_abi's DecodingError, or OverflowError."""
+    try:
+        return _CODEC.decode(types, data)
+    except UnicodeDecodeError as error:
+        raise DecodingError(f"a string that is no text: {error}") from error

@@ -45,3 +45,9 @@ def test_decode__every_kind_of_type__refuses_data_cut_by_a_byte(kind: str) -> No
     assert abi.decode([kind], data) == (made.get(kind, 7),)
     with pytest.raises(DecodingError):
         abi.decode([kind], data[:-1])
+
+
+def test_decode__string_that_is_no_text__is_refused_as_any_other_answer() -> None:
+    word = (32).to_bytes(32, "big") + (1).to_bytes(32, "big") + b"\x80" + bytes(31)
+    with pytest.raises(DecodingError, match="no text"):
+        abi.decode(["string"], word)

@@ -728,7 +728,7 @@ def test_receipt__of_a_block_that_a_crash_took_away__is_none(provider: Provider)
         ("jobs: not open", "jobs.claim", "hearth job show JOB"),
         ("jobs: paused", "jobs.post", "hearth net status says until when"),
         ("nodes: still unbonding", "nodes.exit_finish", "hearth worker status"),
-        ("rules: paused lately", "rules.pause", "hearth net events"),
+        ("rules: paused lately", "rules.pause", "hearth gov status says from when on the next pause works"),
         ("escrow: short", "escrow.withdraw", "hearth wallet balance"),
         ("panic 0x11: arithmetic overflow or underflow", "nodes.add_stake", "hearth worker status"),
         ("", "jobs.settle", "hearth job show JOB"),
