@@ -74,7 +74,7 @@ class Stored:
         try:
             root, path = cids.parse_uri(cid)
         except BadCid as error:
-            raise UsageError(error.message, hint=error.hint, code=error.code) from error
+            raise UsageError(error.message, hint=error.hint, code="BAD_CID") from error
         source = Timed(self.session.store, float(self.session.settings.timeout))
         if path:
             root = unixfs.resolve(root, path, source)
