@@ -574,10 +574,10 @@ class Sender:
         The first look goes by the account's next nonce `mined`, and by a `line` of blocks, where they are known.
         """
         for look in range(LOOKS):
-            first = mined is not None and look == 0
-            if intent.nonce is None or not (intent.nonce < mined if first else self._nonce_is_used(intent)):  # type: ignore[operator]
+            used = self.port.nonce(self.address) if look or mined is None else mined
+            if intent.nonce is None or used <= intent.nonce:
                 return None
-            receipt = self._receipt_of(intent, line if first else None)
+            receipt = self._receipt_of(intent, None if look else line)
             if receipt is not None:
                 return self.journal.mined(intent, receipt, self._failure(intent, receipt))
             if look + 1 < LOOKS:
