@@ -15,7 +15,7 @@ from eth_utils.crypto import keccak
 
 from hearth.base.abi import encode
 from hearth.protocol import words
-from hearth.protocol.types import MAX_PARENTS, ZERO_HASH, JobId, Outcome, State, UnitFlag
+from hearth.protocol.types import MAX_PARENTS, ZERO_HASH, Header, JobId, Outcome, State, UnitFlag
 
 
 class Condition(IntEnum):
@@ -93,14 +93,16 @@ def ended(word: int) -> Ended:
     whole = header.touched if header.closed else header.leases
     if header.done + header.failed != whole:
         return Ended.NOT_YET
-    return Ended.WELL if header.done >= (header.quorum or header.leases) else Ended.OTHERWISE
+    return _end_of(header)
 
 
 def ends_at_worst(word: int) -> Ended:
     """Say how a job that has not ended ends where no further unit of it succeeds, by its own word."""
-    if not words.is_header(word):
-        return Ended.OTHERWISE
-    header = words.unpack_header(word)
+    return _end_of(words.unpack_header(word)) if words.is_header(word) else Ended.OTHERWISE
+
+
+def _end_of(header: Header) -> Ended:
+    """Say how an array ends, or a job of replicas, that has no further success."""
     return Ended.WELL if header.done >= (header.quorum or header.leases) else Ended.OTHERWISE
 
 
