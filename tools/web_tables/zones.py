@@ -1,0 +1,19 @@
+"""Zones and the classes of round trips between them (SPEC, "Glossary"; hearth/protocol/zones.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hearth.protocol import zones
+
+
+def tables() -> Mapping[str, Any]:
+    """Return the zones with their countries, and the matrix of distances."""
+    return {
+        "ZONES": [
+            {"number": zone.number, "slug": zone.slug, "title": zone.title, "countries": sorted(zone.countries)}
+            for zone in zones.ZONES
+        ],
+        "DISTANCE": zones.DISTANCE,
+    }
