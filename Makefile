@@ -48,7 +48,7 @@ endif
 CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
-	artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
+	web web-check web-tables web-tables-check web-types artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
 	bench-forks bench-rate bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check \
 	format clean \
 	services-up services-down
@@ -118,7 +118,7 @@ web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc $(NOD
 # ---- checks ----
 
 check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check ## every static check
-check: reasons-check artifacts-check schemas-check web-tables-check web-types
+check: reasons-check artifacts-check schemas-check web-tables-check web-types web-check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -151,6 +151,9 @@ web-tables-check: .venv/.stamp-project
 
 web-types: web/node_modules/.stamp
 	cd web && node node_modules/typescript/bin/tsc --noEmit
+
+web-check: web/node_modules/.stamp .venv/.stamp-project
+	$(PY) -m tools.build_web --check
 
 artifacts-check: .venv/.stamp-project
 	$(PY) -m tools.build_artifacts --check
@@ -260,6 +263,9 @@ reasons: .venv/.stamp-project ## write reasons.vy and reason_texts.vy from the t
 
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts
+
+web: web/node_modules/.stamp .venv/.stamp-project ## build the page into hearth/web/app, and name its CID
+	$(PY) -m tools.build_web
 
 web-tables: .venv/.stamp-project ## write the library's tables for the page into web/src/generated
 	$(PY) -m tools.web_tables

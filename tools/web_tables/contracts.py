@@ -1,4 +1,4 @@
-"""The contracts of a market in the order of deployment, and the protocol version (hearth/market/contracts.py, network.py)."""
+"""The contracts of a market in the order of deployment, and what a network file holds (hearth/market/network.py)."""
 
 from __future__ import annotations
 
