@@ -1,0 +1,83 @@
+// What providers' answers mean: values that were looked at whole, or RPC_LIES. Mirrors hearth/chain/answers.py.
+
+import type { Hex } from "../core/bytes";
+import { HearthError } from "../core/errors";
+
+// A log as the core decodes it, with where it stands; `time` is its block's second where the provider says so.
+export interface Log {
+  readonly address: Hex;
+  readonly topics: readonly Hex[];
+  readonly data: Hex;
+  readonly block: number;
+  readonly blockHash: Hex;
+  readonly tx: Hex;
+  readonly index: number;
+  readonly time: number | undefined;
+}
+
+export interface Block {
+  readonly number: number;
+  readonly hash: Hex;
+  readonly parent: Hex;
+  readonly time: number;
+}
+
+export function lies(what: string): HearthError {
+  return new HearthError("RPC_LIES", `an RPC answers what cannot be: ${what}`, "name another RPC");
+}
+
+export function hexOf(value: unknown, what: string, bytes?: number): Hex {
+  if (typeof value !== "string" || !/^0x(?:[0-9a-fA-F]{2})*$/.test(value)) throw lies(`${what} is no hex`);
+  if (bytes !== undefined && value.length !== 2 + 2 * bytes) throw lies(`${what} has another length`);
+  return value.toLowerCase() as Hex;
+}
+
+// A number of blocks, seconds or logs: at most 2^53.
+export function quantity(value: unknown, what: string): number {
+  const found = amount(value, what);
+  if (found > BigInt(Number.MAX_SAFE_INTEGER)) throw lies(`${what} is beyond reason`);
+  return Number(found);
+}
+
+// A number of at most 256 bits.
+export function amount(value: unknown, what: string): bigint {
+  if (typeof value !== "string" || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw lies(`${what} is no number`);
+  return BigInt(value);
+}
+
+export function block(value: unknown): Block {
+  const raw = record(value, "a block");
+  return {
+    number: quantity(raw["number"], "a block's number"),
+    hash: hexOf(raw["hash"], "a block's hash", 32),
+    parent: hexOf(raw["parentHash"], "a block's parent", 32),
+    time: quantity(raw["timestamp"], "a block's time"),
+  };
+}
+
+// Logs as they came, those that are marked as removed left out.
+export function logs(value: unknown): Log[] {
+  if (!Array.isArray(value)) throw lies("logs are no list");
+  return value.map((one) => record(one, "a log")).filter((one) => one["removed"] !== true).map(log);
+}
+
+function log(raw: Record<string, unknown>): Log {
+  const topics = raw["topics"];
+  if (!Array.isArray(topics) || topics.length > 4) throw lies("topics that no log has");
+  const time = raw["blockTimestamp"];
+  return {
+    address: hexOf(raw["address"], "a log's address", 20),
+    topics: topics.map((topic) => hexOf(topic, "a topic", 32)),
+    data: hexOf(raw["data"], "a log's data"),
+    block: quantity(raw["blockNumber"], "a log's block"),
+    blockHash: hexOf(raw["blockHash"], "a log's block", 32),
+    tx: hexOf(raw["transactionHash"], "a log's transaction", 32),
+    index: quantity(raw["logIndex"], "a log's index"),
+    time: time === undefined || time === null ? undefined : quantity(time, "a log's time"),
+  };
+}
+
+function record(value: unknown, what: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null) throw lies(`${what} is no object`);
+  return value as Record<string, unknown>;
+}
