@@ -13,7 +13,6 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.storage import cid as cids
-from hearth.storage import unixfs
 from hearth.storage.stores import FolderStore, MemoryStore
 from hearth.web import files, server
 from hearth.web.files import File, Page
