@@ -64,3 +64,22 @@ export const termsOf = (words: readonly string[]): Terms =>
 export const policyOf = (word: string): Policy => unpackPolicy(BigInt(word));
 
 export const unitOf = (word: string): Unit => unpackUnit(BigInt(word));
+
+// Write a result as vectors do: numbers above 2^53 as text, nothing as null.
+export function written(value: unknown): Json {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "bigint") return value < SAFE && value > -SAFE ? Number(value) : String(value);
+  if (Array.isArray(value)) return value.map(written);
+  if (typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, written(item)]));
+  }
+  return value as Json;
+}
+
+// Return what a call gives, as vectors write it, or {code} where it refuses.
+export function result(call: () => unknown): Json {
+  const found = outcome(call);
+  return "code" in found ? { code: found.code } : written(found.out);
+}
+
+const SAFE = 2n ** 53n;
