@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 
-import { resultCid } from "../src/core/digests";
 import { codeOf } from "../src/core/errors";
 import { decodeOf } from "../src/core/events";
 import { type Log, logsOf } from "../src/core/logs";
 import { moment, until } from "../src/core/moments";
 import type { Contract } from "../src/core/network";
-import { eventFacts } from "../src/core/sentences";
+import { eventFacts, resultCid } from "../src/core/sentences";
 import type { Asset } from "../src/core/units";
 import { vectors } from "./vectors";
 

@@ -5,9 +5,9 @@ import { SENTINEL } from "../generated/bounds";
 import { EVENTS } from "../generated/events";
 import { OUTCOME_WORDS } from "../generated/sentences";
 import { OUTCOME, STATE, VERDICT } from "../generated/states";
-import type { Hex } from "./bytes";
+import { fromHex, type Hex } from "./bytes";
 import { changeInWords, changeOf } from "./changes";
-import { resultCid, stateCid } from "./digests";
+import { cidOfDigest, cidOfRoot } from "./cid";
 import { type EventName, type EventNamed, isUnitEvent, type MarketEvent, type NodeUnitEvent } from "./events";
 import { moment } from "./moments";
 import { deadlineAt, nameOf, type Outcome, type Unit } from "./types";
@@ -34,6 +34,12 @@ const FIELDS_OF: ReadonlyMap<string, readonly string[]> = new Map(
 
 // Return the words for an outcome, "" for none.
 export const outcomeWords = (outcome: Outcome): string => WORDS_OF.get(outcome) ?? "";
+
+// Return the CID of a checkpoint's files, by the digest of their folder.
+export const stateCid = (root: Hex): string => cidOfRoot(fromHex(root)).toString();
+
+// Return the CID of a result's document, by its digest: what an attester names. Throws BAD_CID for no digest.
+export const resultCid = (digest: Hex): string => cidOfDigest(fromHex(digest)).toString();
 
 // Return an event as one flat object for JSON, with a line of text for people.
 export function eventFacts(event: MarketEvent, asset: Asset): EventFacts {
