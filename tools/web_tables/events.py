@@ -9,32 +9,33 @@ from typing import Any, Final
 from hearth.market import events
 from hearth.market.abi import codec, type_of
 from hearth.market.contracts import CONTRACTS
+from tools.web_tables import Big
+from tools.web_tables.words import camel
 
 NUMBERS: Final = frozenset({"node", "seconds", "attempt", "verdict", "op", "at", "until", "due"})
 """The values that `events.decode_of` bounds below 2**53, or at it."""
+RESERVED: Final = frozenset({"name", "of", "log"})
+"""What every decoded event has besides its own values."""
 _KINDS: Final = {events.NodeUnitEvent: "node-unit", events.UnitEvent: "unit", events.NodeEvent: "node"}
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the contracts, the layout of each event, and the bounds that a reader checks.
+    """Return the layout of each event, and the bounds that a reader checks.
 
     A value is a topic, or a word of the data at a byte offset. What the checks of every reader bound by 2**53 is a
     number in TypeScript, every other uint256 a bigint.
     """
     return {
-        "CONTRACTS": dict(CONTRACTS),
         "EVENTS": [_layout(cls) for cls in events.EVENTS.values()],
-        "MAX_NODE": events.MAX_NODE,
-        "MAX_UNITS": events.MAX_UNITS,
-        "MAX_ATTEMPT": events.MAX_ATTEMPT,
-        "MAX_SECONDS": events.MAX_SECONDS,
-        "MAX_TIME": events.MAX_TIME,
+        "TERMS_KINDS": _terms_kinds(),
+        "BOUNDS": {
+            "node": Big(events.MAX_NODE),
+            "units": Big(events.MAX_UNITS),
+            "attempt": Big(events.MAX_ATTEMPT),
+            "seconds": Big(events.MAX_SECONDS),
+            "time": Big(events.MAX_TIME),
+        },
     }
-
-
-def camel(name: str) -> str:
-    """Return a field's name as TypeScript writes it."""
-    return re.sub("_([a-z])", lambda found: found[1].upper(), name)
 
 
 def _layout(cls: type[events.Event]) -> dict[str, Any]:
@@ -53,6 +54,8 @@ def _layout(cls: type[events.Event]) -> dict[str, Any]:
             offset += _width(kind)
     if (topics, offset) != (events._by_class()[cls][1].topics, events.data_bytes_of(cls)):
         raise ValueError(f"{cls.__name__} is laid out otherwise than the library reads it")
+    if RESERVED & {field["name"] for field in fields}:
+        raise ValueError(f"{cls.__name__} has a value by a name that every event has")
     return {
         "name": cls.__name__,
         "of": next((kind for parent, kind in _KINDS.items() if issubclass(cls, parent)), "market"),
@@ -62,6 +65,13 @@ def _layout(cls: type[events.Event]) -> dict[str, Any]:
         "emitters": emitters,
         "fields": fields,
     }
+
+
+def _terms_kinds() -> list[str]:
+    """Return the kinds of the nine words of the terms."""
+    entry = next(e for e in codec("JobRegistry").abi if e["type"] == "event" and e["name"] == "JobPosted")
+    (terms,) = [type_of(p) for p in entry["inputs"] if p["name"] == "terms"]
+    return terms[1:-1].split(",")
 
 
 def _width(kind: str) -> int:

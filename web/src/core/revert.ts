@@ -5,10 +5,9 @@
 import { ERROR, HINTS, PANIC, PANICS, REASONS, REFUSED } from "../generated/reasons";
 import { fromHex, type Hex, toHex } from "./bytes";
 import { HearthError } from "./errors";
+import { strip } from "./strip";
 
 const TEXT = 500; // characters of a stranger's message that are repeated
-const PYTHON_SPACE = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
-const AROUND = new RegExp(`^${PYTHON_SPACE}+|${PYTHON_SPACE}+$`, "gu");
 // The flag "u" folds case as Python does: the long s of old prints is an s.
 const OUT_OF_GAS = /out ?of ?gas|gas required exceeds/iu;
 const REVERT = /revert|vm execution error|invalid ?(fe)? ?opcode|out ?of ?gas|gas required exceeds/iu;
@@ -98,10 +97,6 @@ function before(text: string, sign: string): string {
 
 function cut(text: string): string {
   return text.length <= TEXT ? text : Array.from(text.slice(0, 2 * TEXT)).slice(0, TEXT).join("");
-}
-
-function strip(text: string): string {
-  return text.replace(AROUND, "");
 }
 
 // Half a surrogate pair is written out, since it has no UTF-8 (hearth/base/text.py).

@@ -1,16 +1,6 @@
 // The events of the contracts: topics, emitters, where each value stands (hearth/market/events.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/events.py.
 
-export const CONTRACTS = {
-  Escrow: "escrow",
-  NodeRegistry: "nodes",
-  Rules: "rules",
-  JobRegistry: "jobs",
-  Lens: "lens",
-  Attesters: "attesters",
-  Steward: "steward",
-} as const;
-
 export const EVENTS = [
   {
     name: "JobPosted",
@@ -652,12 +642,6 @@ export const EVENTS = [
   },
 ] as const;
 
-export const MAX_NODE = 4294967296 as const;
+export const TERMS_KINDS = ["uint256", "bytes32", "uint256", "uint256", "uint256", "uint256", "uint256", "uint256", "bytes32"] as const;
 
-export const MAX_UNITS = 16777216 as const;
-
-export const MAX_ATTEMPT = 15 as const;
-
-export const MAX_SECONDS = 16777216 as const;
-
-export const MAX_TIME = 9007199254740992n as const;
+export const BOUNDS = { node: 4294967296n, units: 16777216n, attempt: 15n, seconds: 16777216n, time: 9007199254740992n } as const;
