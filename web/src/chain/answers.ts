@@ -3,18 +3,6 @@
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 
-// A log as the core decodes it, with where it stands; `time` is its block's second where the provider says so.
-export interface Log {
-  readonly address: Hex;
-  readonly topics: readonly Hex[];
-  readonly data: Hex;
-  readonly block: number;
-  readonly blockHash: Hex;
-  readonly tx: Hex;
-  readonly index: number;
-  readonly time: number | undefined;
-}
-
 export interface Block {
   readonly number: number;
   readonly hash: Hex;
@@ -52,28 +40,6 @@ export function block(value: unknown): Block {
     hash: hexOf(raw["hash"], "a block's hash", 32),
     parent: hexOf(raw["parentHash"], "a block's parent", 32),
     time: quantity(raw["timestamp"], "a block's time"),
-  };
-}
-
-// Logs as they came, those that are marked as removed left out.
-export function logs(value: unknown): Log[] {
-  if (!Array.isArray(value)) throw lies("logs are no list");
-  return value.map((one) => record(one, "a log")).filter((one) => one["removed"] !== true).map(log);
-}
-
-function log(raw: Record<string, unknown>): Log {
-  const topics = raw["topics"];
-  if (!Array.isArray(topics) || topics.length > 4) throw lies("topics that no log has");
-  const time = raw["blockTimestamp"];
-  return {
-    address: hexOf(raw["address"], "a log's address", 20),
-    topics: topics.map((topic) => hexOf(topic, "a topic", 32)),
-    data: hexOf(raw["data"], "a log's data"),
-    block: quantity(raw["blockNumber"], "a log's block"),
-    blockHash: hexOf(raw["blockHash"], "a log's block", 32),
-    tx: hexOf(raw["transactionHash"], "a log's transaction", 32),
-    index: quantity(raw["logIndex"], "a log's index"),
-    time: time === undefined || time === null ? undefined : quantity(time, "a log's time"),
   };
 }
 
