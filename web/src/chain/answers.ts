@@ -43,6 +43,20 @@ export function block(value: unknown): Block {
   };
 }
 
+// What a mined transaction used: gas, and the fee in wei.
+export interface Receipt {
+  readonly from: Hex;
+  readonly gas: bigint;
+  readonly fee: bigint;
+}
+
+export function receipt(value: unknown, hash: Hex): Receipt {
+  const raw = record(value, "a receipt");
+  if (hexOf(raw["transactionHash"], "a transaction", 32) !== hash) throw lies("the receipt of another transaction");
+  const gas = amount(raw["gasUsed"], "gas");
+  return { from: hexOf(raw["from"], "a sender", 20), gas, fee: gas * amount(raw["effectiveGasPrice"] ?? "0x0", "a price") };
+}
+
 function record(value: unknown, what: string): Record<string, unknown> {
   if (typeof value !== "object" || value === null) throw lies(`${what} is no object`);
   return value as Record<string, unknown>;

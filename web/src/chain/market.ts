@@ -17,8 +17,9 @@ import { refusalIn } from "../core/revert";
 import { jobIdOfWords } from "../core/terms";
 import type { Node } from "../core/types";
 import { type TermsWords, unpackNodeState, unpackOffer } from "../core/words";
+import { logsOf } from "../core/logs";
 import { small } from "../core/numbers";
-import { amount, type Block, block, hexOf, lies } from "./answers";
+import { amount, type Block, block, hexOf, lies, type Receipt, receipt } from "./answers";
 import type { Ask, Said } from "./endpoint";
 import { resultOf, type Rpc } from "./rpc";
 
@@ -62,7 +63,13 @@ export interface Status {
 // Terms without any, whose id tells with which chain id ids are made.
 const NO_TERMS: TermsWords = [0n, ZERO_HASH, 0n, 0n, 0n, 0n, 0n, 0n, ZERO_HASH];
 
+// Blocks and receipts that one request asks for.
+const MAX_ABOUT = 100;
+
 export class Market {
+  readonly #times = new Map<Hex, number>();
+  readonly #receipts = new Map<Hex, Receipt>();
+
   constructor(
     readonly network: Network,
     readonly rpc: Rpc,
@@ -106,6 +113,47 @@ export class Market {
 
   async head(): Promise<Block> {
     return block(await this.rpc.one("eth_getBlockByNumber", ["latest", false]));
+  }
+
+  // Look what came since a block, in one round trip: the newest block, whether the chain still holds the one before, and
+  // whether a contract of the market has logged anything meanwhile. What cannot be known counts as a change.
+  async since(before: Block): Promise<{ readonly head: Block; readonly changed: boolean; readonly reorged: boolean }> {
+    const said = await this.rpc.ask([
+      { method: "eth_getBlockByNumber", params: ["latest", false] },
+      { method: "eth_getBlockByNumber", params: [hexNumber(before.number), false] },
+      {
+        method: "eth_getLogs",
+        params: [
+          { address: Object.values(this.network.contracts), fromBlock: hexNumber(before.number + 1), toBlock: "latest" },
+        ],
+      },
+    ]);
+    const head = block(resultOf(said[0], "the newest block"));
+    const kept = said[1]?.ok === true && said[1].value !== null && block(said[1].value).hash === before.hash;
+    const reorged = !kept || head.number < before.number;
+    if (head.hash === before.hash) return { head, changed: false, reorged: false };
+    const quiet = said[2]?.ok === true && logsOf(said[2].value).length === 0;
+    return { head, changed: reorged || !quiet, reorged };
+  }
+
+  // Return the second of each block, and what each transaction used, in one round trip; both are kept for good.
+  async about(
+    blocks: readonly Hex[],
+    transactions: readonly Hex[],
+  ): Promise<{ readonly times: ReadonlyMap<Hex, number>; readonly receipts: ReadonlyMap<Hex, Receipt> }> {
+    const unknown = [...new Set(blocks)].filter((one) => !this.#times.has(one)).slice(0, MAX_ABOUT);
+    const unseen = [...new Set(transactions)].filter((one) => !this.#receipts.has(one)).slice(0, MAX_ABOUT);
+    const said = await this.rpc.ask([
+      ...unknown.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })),
+      ...unseen.map((hash) => ({ method: "eth_getTransactionReceipt", params: [hash] })),
+    ]);
+    unknown.forEach((hash, at) => {
+      const found = block(resultOf(said[at], "a block"));
+      if (found.hash !== hash) throw lies("another block than was asked for");
+      this.#times.set(hash, found.time);
+    });
+    unseen.forEach((hash, at) => this.#receipts.set(hash, receipt(resultOf(said[unknown.length + at], "a receipt"), hash)));
+    return { times: this.#times, receipts: this.#receipts };
   }
 
   // Read several views of one block in one round trip.
@@ -228,6 +276,8 @@ function rulesView(network: Network): View<Hex> {
   const to = network.contracts.JobRegistry;
   return viewOf(to, JOB_REGISTRY_ABI, "jobs", "RULES", [], (raw) => hexOf(raw, "an address", 20));
 }
+
+const hexNumber = (number: number): Hex => `0x${number.toString(16)}`;
 
 const ASK_BITS = 80n;
 

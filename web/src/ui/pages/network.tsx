@@ -1,0 +1,128 @@
+// The market as a whole: what it holds, its parameters, its contracts, and whom the page asks.
+
+import { readFleet } from "../../chain/nodes";
+import { statusOf } from "../../core/status";
+import { nameOf } from "../../core/types";
+import { unpackPolicy, unpackPosted, unpack } from "../../core/words";
+import { STATUS } from "../../generated/states";
+import { CONTRACTS } from "../../generated/contracts";
+import { WORDS as LAYOUTS } from "../../generated/words";
+import { beatOf, useLoad } from "../load";
+import type { Context } from "../main";
+import { Failure } from "../parts/failure";
+import { Amount, Moment, Whole } from "../parts/shown";
+import { Synced } from "../parts/synced";
+import { Table } from "../parts/table";
+import { WORDS } from "../words";
+import { NoMarket } from "./workers";
+
+export function NetworkPage({ context }: { readonly context: Context }) {
+  const { live, network } = context;
+  const ready = live.state === "ready" ? live : undefined;
+  const { value, error } = useLoad(
+    ready === undefined ? undefined : () => readFleet(ready.market, ready.head),
+    network?.name ?? "",
+    [ready?.changed.hash, beatOf(ready?.head.time)],
+  );
+  if (network === undefined) return <NoMarket />;
+  const { asset, nodeParameters } = network;
+  const seen = value?.overview;
+  const totals = seen === undefined ? undefined : unpack(LAYOUTS.totals, seen.totals);
+  const policy = seen === undefined ? undefined : unpackPolicy(seen.policy);
+  const states = new Map<string, number>();
+  for (const node of value?.nodes ?? []) {
+    const at = value?.at.time ?? 0;
+    const name = nameOf(STATUS, statusOf(node, at, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
+    states.set(name, (states.get(name) ?? 0) + 1);
+  }
+  const busy = (value?.nodes ?? []).reduce((sum, node) => sum + node.state.busy, 0);
+  const slots = (value?.nodes ?? []).reduce((sum, node) => sum + node.offer.slots, 0);
+  return (
+    <>
+      <h1>Network</h1>
+      <Synced live={live} />
+      {error !== undefined && <Failure error={error} />}
+      <h2>Now</h2>
+      <dl>
+        <dt>Jobs posted</dt>
+        <dd>{seen === undefined ? WORDS.nothingYet : String(unpackPosted(seen.posted).count)}</dd>
+        <dt>Workers</dt>
+        <dd>
+          {value === undefined
+            ? WORDS.nothingYet
+            : [...states].map(([name, count]) => `${count} ${name}`).join(", ") || "none"}
+        </dd>
+        <dt>Slots</dt>
+        <dd>{value === undefined ? WORDS.nothingYet : `${busy} of ${slots} busy`}</dd>
+        <dt>Escrow holds</dt>
+        <dd><Amount value={seen?.held} asset={asset} /></dd>
+        <dt>Stake</dt>
+        <dd><Amount value={totals?.total} asset={asset} /></dd>
+        <dt>Burnt this hour</dt>
+        <dd><Amount value={totals?.burnt} asset={asset} /></dd>
+        <dt>New posts</dt>
+        <dd>{pause(seen?.postsPausedUntil, seen?.time)}</dd>
+        <dt>Registrations</dt>
+        <dd>{pause(seen?.registrationsPausedUntil, seen?.time)}</dd>
+      </dl>
+      <h2>Parameters of new jobs</h2>
+      {policy === undefined ? (
+        <p>{WORDS.nothingYet}</p>
+      ) : (
+        <Table
+          caption="A job keeps those that it was posted with."
+          columns={[
+            { head: "parameter", cell: ([name]: readonly [string, unknown]) => words(name) },
+            {
+              head: "value",
+              cell: ([, one]) => (typeof one === "bigint" ? <Amount value={one} asset={asset} /> : String(one)),
+              number: true,
+            },
+          ]}
+          rows={Object.entries(policy)}
+          keyOf={([name]) => name}
+          none=""
+        />
+      )}
+      <h2>Contracts</h2>
+      <p>
+        {live.state === "ready"
+          ? "Their code hashes to what the network file names, and JobRegistry makes its ids of this chain."
+          : "Not compared yet."}
+      </p>
+      <Table
+        caption={`Chain ${network.chainId}, genesis ${network.genesisHash}`}
+        columns={[
+          { head: "contract", cell: (name: (typeof CONTRACTS)[number]) => name },
+          { head: "address", cell: (name) => <Whole hex={network.contracts[name]} /> },
+          { head: "code", cell: (name) => <code>{network.codeHashes.get(name) ?? "not named"}</code> },
+        ]}
+        rows={CONTRACTS}
+        keyOf={(name) => name}
+        none=""
+      />
+      <h2>Whom the page asks</h2>
+      <Table
+        caption="RPCs in the order in which they are asked"
+        columns={[
+          { head: "RPC", cell: (one) => one.name },
+          { head: "requests", cell: (one) => one.requests, number: true },
+          { head: "failed", cell: (one) => one.failures, number: true },
+          { head: "last took", cell: (one) => (one.took === undefined ? "" : `${Math.round(one.took)} ms`), number: true },
+          { head: "last failure", cell: (one) => one.lastFailure },
+        ]}
+        rows={ready?.market.rpc.panel() ?? []}
+        keyOf={(one) => one.name}
+        none="Nobody was asked yet."
+      />
+    </>
+  );
+}
+
+function pause(until: number | undefined, now: number | undefined) {
+  if (until === undefined || now === undefined) return WORDS.nothingYet;
+  return now < until ? <>paused until <Moment at={until} now={now} /></> : "open";
+}
+
+// minKeeperFee -> min keeper fee
+const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
