@@ -9,19 +9,22 @@ import { HearthError } from "../core/errors";
 import { type Network, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
 import { type Opened, sharedOrigin, takeToken, whoServes } from "../data/local";
-import { About } from "./pages/about";
-import { Files } from "./pages/files";
-import { JobPage } from "./pages/job";
 import { Jobs } from "./pages/jobs";
-import { NetworkPage } from "./pages/network";
-import { Workers } from "./pages/workers";
 import { Failure } from "./parts/failure";
+import { lazy } from "./parts/lazy";
 import { Theme } from "./parts/theme";
 import { type Live, useLive } from "./live";
 import { hrefOf, useRoute } from "./router";
 import { WORDS } from "./words";
 
-const PAGES = { jobs: Jobs, workers: Workers, network: NetworkPage, files: Files, about: About } as const;
+const PAGES = {
+  jobs: Jobs,
+  workers: lazy(async () => (await import("./pages/workers")).Workers),
+  network: lazy(async () => (await import("./pages/network")).NetworkPage),
+  files: lazy(async () => (await import("./pages/files")).Files),
+  about: lazy(async () => (await import("./pages/about")).About),
+} as const;
+const JobPage = lazy(async () => (await import("./pages/job")).JobPage);
 type Name = keyof typeof PAGES;
 const NAMES = Object.keys(PAGES) as Name[];
 

@@ -1,5 +1,6 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
+import { Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { Jobs as Reader, type Standing } from "../../chain/jobs";
@@ -11,7 +12,7 @@ import type { MarketEvent } from "../../core/events";
 import { escrowAtPost, jobHolds } from "../../core/money";
 import { CONDITION } from "../../core/parents";
 import type { Posted } from "../../core/posted";
-import { eventFacts, outcomeWords, stateCid } from "../../core/sentences";
+import { eventFacts, outcomeWords } from "../../core/sentences";
 import { nextStep, type Seen, verification } from "../../core/steps";
 import { slugOf } from "../../core/tiers";
 import { leasesOf, nameOf, type Terms, type Unit } from "../../core/types";
@@ -23,12 +24,12 @@ import { BILLING, STATE } from "../../generated/states";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
+import { NoMarket } from "../parts/no-market";
 import { Amount, Moment, State, Stranger, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
 import { WORDS } from "../words";
-import { NoMarket } from "./workers";
 
 interface Whole {
   readonly standing: Standing;
@@ -261,10 +262,10 @@ function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readon
       <h2>Terms</h2>
       <dl>
         {rows.map(([name, value]) => (
-          <>
-            <dt key={name}>{name}</dt>
+          <Fragment key={name}>
+            <dt>{name}</dt>
             <dd class={name === "spec" || name === "policy" ? "mono" : undefined}>{value}</dd>
-          </>
+          </Fragment>
         ))}
       </dl>
       <details>

@@ -11,12 +11,12 @@ import { save } from "../../data/save";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
+import { NoMarket } from "../parts/no-market";
 import { Amount, Moment, short, State } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
 import { WORDS } from "../words";
-import { NoMarket } from "./workers";
 
 const STEP = 25;
 

@@ -10,11 +10,11 @@ import { WORDS as LAYOUTS } from "../../generated/words";
 import { beatOf, useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
+import { NoMarket } from "../parts/no-market";
 import { Amount, Moment, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { WORDS } from "../words";
-import { NoMarket } from "./workers";
 
 export function NetworkPage({ context }: { readonly context: Context }) {
   const { live, network } = context;

@@ -11,6 +11,7 @@ import { ZONES } from "../../generated/zones";
 import { beatOf, useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
+import { NoMarket } from "../parts/no-market";
 import { Amount, Moment, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
@@ -75,16 +76,4 @@ export function Workers({ context }: { readonly context: Context }) {
 // Basis points as whole percent, half up, as the commands print them.
 function percent(bps: number): string {
   return `${Math.floor((bps + 50) / 100)} %`;
-}
-
-export function NoMarket() {
-  return (
-    <>
-      <h1>No market yet</h1>
-      <p>
-        This copy of the page was opened without a network file. Run <code>hearth web</code> and open the address that it
-        prints.
-      </p>
-    </>
-  );
 }
