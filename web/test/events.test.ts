@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 
-import { decodeOf, type EventName, topicOf } from "../src/core/events";
+import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
+import { decodeOf, type EventName, topicOf } from "../src/core/events";
 import { type Log, logsOf, Strays } from "../src/core/logs";
 import type { Contract } from "../src/core/network";
+import { eventsIn, postedOf } from "../src/core/posted";
 import { EVENTS } from "../src/generated/events";
 import { vectors } from "./vectors";
 
@@ -15,13 +17,21 @@ interface Vectors {
   }[];
 }
 
+interface Brief {
+  readonly topics: readonly Hex[];
+  readonly data: Hex;
+  readonly at: number;
+}
+
 interface Refused {
   readonly refused: readonly {
     readonly contract: Contract;
-    readonly log: { readonly topics: readonly `0x${string}`[]; readonly data: `0x${string}`; readonly at: number };
+    readonly log: Brief;
     readonly code: string;
     readonly why: string | null;
   }[];
+  readonly market: { readonly jobs: Hex; readonly jobChainId: number };
+  readonly posts: readonly { readonly log: Brief; readonly code?: string; readonly why?: string | null }[];
   readonly answers: readonly { readonly answer: unknown; readonly logs?: unknown; readonly code?: string }[];
   readonly strays: readonly { readonly count: number; readonly first: string[]; readonly words: string }[];
 }
@@ -53,6 +63,27 @@ describe("events", () => {
     const known = EVENTS.flatMap((layout) => layout.emitters.map((contract) => `${contract} ${layout.name}`));
     expect([...seen].sort()).toEqual([...known].sort());
     expect(topicOf("JobPosted")).toBe(EVENTS[0].topic);
+  });
+
+  it.each(nonsense.posts.map((one, at) => [one.why ?? "a post", at, one] as const))("reads %s (%i)", (_, __, one) => {
+    const { jobs, jobChainId } = nonsense.market;
+    const contracts = { JobRegistry: jobs } as Readonly<Record<Contract, Hex>>;
+    const market = { contracts, jobChainId: BigInt(jobChainId) };
+    const { topics, data, at } = one.log;
+    const log = { ...place, address: jobs, topics, data, logIndex: at };
+    const event = decodeOf(log, "JobRegistry");
+    let found: unknown = null;
+    try {
+      if (event.name === "JobPosted") expect(postedOf(event, market).jobId).toBe(topics[1]);
+    } catch (error) {
+      found = error;
+    }
+    expect(found === null ? undefined : codeOf(found)).toBe(one.code);
+    if (typeof one.why === "string") expect((found as Error).message).toBe(one.why);
+    const strays = new Strays();
+    const foreign = { ...log, address: place.address };
+    expect([...eventsIn([foreign, log], market, strays)].length + strays.count).toBe(1);
+    expect(strays.count).toBe(one.code === undefined ? 0 : 1);
   });
 
   it.each(nonsense.refused.map((one, at) => [one.why ?? one.code, at, one] as const))("refuses: %s (%i)", (...given) => {

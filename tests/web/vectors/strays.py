@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from hearth.base.errors import HearthError
@@ -11,15 +12,21 @@ from hearth.chain.port import Log
 from hearth.market import events
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
+from hearth.market.reads import Market
 from hearth.market.strays import Strays
-from hearth.protocol import words
-from hearth.protocol.types import SENTINEL, State
+from hearth.protocol import formulas, words
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
+from hearth.protocol.types import SENTINEL, JobId, State
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 from tests.kit.nonsense import nonsense
-from tests.web.vectors._events import WITH_RESULT, chance_log, chance_unit, every_event, raw
+from tests.web.vectors._events import WITH_RESULT, chance_log, chance_unit, every_event, log_of, raw
 from tests.web.vectors._plain import plain
 
 HIGH = 2**256 - 1
+CHAIN_ID = 31337
+JOBS = "0x" + "10" * 20
+SUBMITTER = "0x" + "5b" * 20
 SPARE = 1 << 255
 
 
@@ -29,6 +36,8 @@ def cases() -> Any:
     refused = [_case(contract, log) for contract, log in [*_mutilated(draw), *_nonsense(draw)]]
     return {
         "refused": [case for case in refused if case],
+        "market": {"jobs": JOBS, "jobChainId": CHAIN_ID},
+        "posts": [_post(log) for log in _posts(draw)],
         "answers": [_answer(answer) for answer in _answers(draw)],
         "strays": [_strays(count) for count in (0, 1, 2, 5, 6)],
     }
@@ -127,9 +136,56 @@ def _data(log: Log, offset: int, value: int) -> Log:
 def _nonsense(draw: random.Random) -> list[tuple[str, Log]]:
     """Return what the abuse of a registry's address writes (tests/kit/nonsense.py)."""
     real = [chance_log("JobRegistry", name, draw) for name in ("JobPosted", "Started", "Finished", "Cancelled")]
-    said = draw.sample(list(nonsense(b"\x01" * 32, [(list(log.topics), log.data) for log in real], 3)), 60)
+    said = draw.sample(list(nonsense(b"\x01" * 32, [(list(log.topics), log.data) for log in real], 3)), 40)
     logs = [Log("0x" + "c0" * 20, tuple(topics), data, 7, bytes(32), bytes(32), 3) for topics, data in said]
     return [("JobRegistry", log) for log in logs]
+
+
+def _posts(draw: random.Random) -> list[Log]:
+    """Return posts whose id is that of their terms or not, with lists of parents that are those of the terms or not."""
+    found: list[Log] = []
+
+    def post(
+        packed: list[bytes], *, said: list[bytes] | None = None, submitter: str | None = None, **wrong: Any
+    ) -> None:
+        terms = replace(build.terms(submitter=SUBMITTER, salt=len(found)), parents_hash=parents_hash(packed))
+        values = {
+            "job_id": formulas.job_id(CHAIN_ID, JOBS, terms),
+            "submitter": submitter or terms.submitter,
+            "terms": words.pack_terms(terms),
+            "parents": packed if said is None else said,
+            "number": 3,
+            "previous": 2,
+            **wrong,
+        }
+        found.append(log_of("JobRegistry", "JobPosted", values, draw))
+
+    one = [Parent(JobId(bytes([7]) * 32), Condition.SUCCESS), Parent(JobId(bytes([8]) * 32), Condition.ALWAYS)]
+    two = list(pack_parents(one))
+    post([])
+    post(two)
+    post([], job_id=bytes([9]) * 32)
+    post([], terms=words.pack_terms(build.terms(salt=99)))
+    post(two, said=[])
+    post([], said=two)
+    post(two, said=[two[0], two[2], two[1]])
+    post([], submitter="0x" + "5c" * 20)
+    post([(0).to_bytes(32, "big"), two[1]])
+    post([(5).to_bytes(32, "big"), two[1]])
+    post(two[:1])
+    return found
+
+
+def _post(log: Log) -> dict[str, Any]:
+    network = build.network(FakeChain(), contracts={**build.ADDRESSES, "JobRegistry": JOBS}, chain_id=CHAIN_ID)
+    case = {"log": _brief(log)}
+    try:
+        Market(FakeChain(), network).posted_of(events.decode_of(log, "JobRegistry"))  # type: ignore[arg-type]
+    except HearthError as error:
+        return {**case, "code": error.code, "why": error.message}
+    except ValueError as error:
+        return {**case, "code": "BAD_PARENTS", "why": _why(str(error))}
+    return case
 
 
 def _answers(draw: random.Random) -> list[Any]:

@@ -1,12 +1,11 @@
 // Jobs of a market: the newest first by jumping from post to post, one by its id, and how each stands at a block.
 
-import { decodeOf, type MarketEvent, topicOf } from "../core/events";
+import { type MarketEvent, topicOf } from "../core/events";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
-import { type Log, Strays } from "../core/logs";
-import { CONTRACTS } from "../generated/contracts";
+import { Strays } from "../core/logs";
 import { small } from "../core/numbers";
-import { misplaced, type Posted, postedOf } from "../core/posted";
+import { eventsIn, misplaced, type Posted, postedOf } from "../core/posted";
 import { asWritten, jobOf, type StoredUnit, storedLease, storedUnit } from "../core/stored";
 import { type Header, isTerminal, leasesOf } from "../core/types";
 import { type JobView, viewOf } from "../core/view";
@@ -28,6 +27,13 @@ export interface Standing {
 export interface Next {
   readonly number: number;
   readonly block: number;
+}
+
+// A job and its place in that list.
+interface Post {
+  readonly posted: Posted;
+  readonly number: number;
+  readonly previous: number;
 }
 
 export interface Page {
@@ -57,11 +63,11 @@ export class Jobs {
     let at = next;
     while (at !== undefined && found.length < count) {
       const from = Math.max(this.market.network.deployBlock, at.block - this.#span.width + 1);
-      const here = new Map((await this.#posts(from, at.block)).map((one) => [small(one.number), one]));
+      const here = new Map((await this.#posts(from, at.block)).map((one) => [one.number, one]));
       const before: Next = at;
       for (let one = here.get(at.number); one !== undefined; one = at === undefined ? undefined : here.get(at.number)) {
-        found.push(one);
-        at = one.number === 1n ? undefined : { number: small(one.number) - 1, block: small(one.previous) };
+        found.push(one.posted);
+        at = one.number === 1 ? undefined : { number: one.number - 1, block: one.previous };
         // The one before lies further back: the next window begins there.
         if (at !== undefined && at.block < from) break;
         if (found.length >= count) break;
@@ -76,7 +82,7 @@ export class Jobs {
   async find(id: Hex, head: Block, hint?: number): Promise<Posted> {
     const near = hint === undefined ? [] : [{ from: Math.max(this.market.network.deployBlock, hint), to: Math.min(hint, head.number) }];
     for (const range of [...near, { from: this.market.network.deployBlock, to: head.number }]) {
-      for (const one of await this.#posts(range.from, range.to, id)) return one;
+      for (const one of await this.#posts(range.from, range.to, id)) return one.posted;
     }
     const [[word]] = await this.market.read(head, this.market.jobs([id]));
     if (word !== undefined && word !== 0n) throw lies(`job ${id} is on chain, and no log posts it`);
@@ -88,10 +94,10 @@ export class Jobs {
     const found: Standing[] = [];
     for (let start = 0; start < posted.length; start += PAGE) {
       const some = posted.slice(start, start + PAGE);
-      const [page] = await this.market.read(at, this.market.status(some.map((one) => ({ job: one.job, index: 0 }))));
+      const [page] = await this.market.read(at, this.market.status(some.map((one) => ({ job: one.jobId, index: 0 }))));
       some.forEach((one, place) => {
         const status = page[place];
-        if (status === undefined || status.job === 0n) throw lies(`a log posts job ${one.job}, which is not on chain`);
+        if (status === undefined || status.job === 0n) throw lies(`a log posts job ${one.jobId}, which is not on chain`);
         const { header } = jobOf(status.job);
         const stored = header === null ? [storedUnit(status.word, status.second, status.accused)] : [];
         found.push({ posted: one, header, view: viewOf(one.terms, header, stored, at.time) });
@@ -108,7 +114,7 @@ export class Jobs {
     const stored: StoredUnit[] = [];
     for (let start = 0; start < header.touched; start += PAGE) {
       const count = Math.min(PAGE, header.touched - start);
-      const places = Array.from({ length: count }, (_, place) => ({ job: posted.job, index: start + place }));
+      const places = Array.from({ length: count }, (_, place) => ({ job: posted.jobId, index: start + place }));
       const [page] = await this.market.read(at, this.market.status(places));
       page.forEach((one, place) => stored.push(storedLease(header, start + place, one.word, one.second, one.accused)));
     }
@@ -117,11 +123,11 @@ export class Jobs {
 
   // Read a job's events from its post up to a block, oldest first; those that fit no unit of it are strays.
   async events(posted: Posted, head: Block): Promise<MarketEvent[]> {
-    const filter = { addresses: [this.market.network.contracts.JobRegistry], topics: [null, posted.job] };
+    const filter = { addresses: [this.market.network.contracts.JobRegistry], topics: [null, posted.jobId] };
     const range = { from: posted.log.blockNumber, to: head.number, backwards: false };
     const found: MarketEvent[] = [];
     for await (const piece of pieces(this.market.rpc, filter, range, this.#span)) {
-      for (const event of this.#decoded(piece.logs)) {
+      for (const event of eventsIn(piece.logs, this.market.network, this.strays)) {
         const why = misplaced(event, posted);
         if (why === "") found.push(event);
         else this.strays.note(event.log, why);
@@ -131,44 +137,21 @@ export class Jobs {
   }
 
   // Posts of a range, newest first; all, or those of one id.
-  async #posts(from: number, to: number, id?: Hex): Promise<Posted[]> {
+  async #posts(from: number, to: number, id?: Hex): Promise<Post[]> {
     const { network, rpc } = this.market;
     const topics = id === undefined ? [topicOf("JobPosted")] : [topicOf("JobPosted"), id];
     const filter = { addresses: [network.contracts.JobRegistry], topics };
-    const found: Posted[] = [];
+    const found: Post[] = [];
     for await (const piece of pieces(rpc, filter, { from, to, backwards: true }, this.#span)) {
-      const here: Posted[] = [];
-      for (const event of this.#decoded(piece.logs)) {
-        if (event.name === "JobPosted") here.push(postedOf(event, network.jobChainId, network.contracts.JobRegistry));
+      const here: Post[] = [];
+      for (const event of eventsIn(piece.logs, network, this.strays)) {
+        if (event.name !== "JobPosted") continue;
+        here.push({ posted: postedOf(event, network), number: small(event.number), previous: small(event.previous) });
       }
       found.push(...here.reverse());
     }
     return found;
   }
-
-  #decoded(logs: readonly Log[]): MarketEvent[] {
-    return decodedOf(this.market, logs, this.strays);
-  }
-}
-
-// The market's events among logs; what its contracts never write, and a post whose id is not that of its terms, is noted
-// among `strays`: one odd log is one odd log.
-export function decodedOf(market: Market, logs: readonly Log[], strays: Strays): MarketEvent[] {
-  const { network } = market;
-  const found: MarketEvent[] = [];
-  for (const log of logs) {
-    const name = CONTRACTS.find((one) => network.contracts[one] === log.address);
-    if (name === undefined) continue;
-    try {
-      const event = decodeOf(log, name);
-      if (event.name === "JobPosted") postedOf(event, network.jobChainId, network.contracts.JobRegistry);
-      found.push(event);
-    } catch (error) {
-      if (!(error instanceof HearthError)) throw error;
-      strays.note(log, error.message);
-    }
-  }
-  return found;
 }
 
 // How many leases of a job have ended, of how many.

@@ -10,7 +10,7 @@ import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import type { MarketEvent } from "../../core/events";
 import { escrowAtPost, jobHolds } from "../../core/money";
-import { CONDITION } from "../../core/parents";
+import { unpackParents } from "../../core/parents";
 import type { Posted } from "../../core/posted";
 import { eventFacts, outcomeWords } from "../../core/sentences";
 import { nextStep, type Seen, verification } from "../../core/steps";
@@ -20,6 +20,7 @@ import { type Asset, formatAmount, formatDuration, showAmount, showRate } from "
 import { counts, stateOf, untouched, verdictOf } from "../../core/view";
 import { cidOfDigest } from "../../core/cid";
 import { fromHex } from "../../core/bytes";
+import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
 import { useLoad } from "../load";
 import type { Context } from "../main";
@@ -255,7 +256,7 @@ function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readon
     ["cores, RAM, disk", `${needs.cores}, ${needs.ramGib} GiB, ${needs.diskGib} GiB`],
     ["judge", judgeOf(terms, attesters)],
     ["policy", `0x${terms.policy.toString(16)}`],
-    ["waits for", parents.map(({ job, condition }) => `${job} (${nameOf(CONDITION, condition)})`).join(", ") || "nothing"],
+    ["waits for", unpackParents(parents).map(({ job, condition }) => `${job} (${nameOf(CONDITION, condition)})`).join(", ") || "nothing"],
   ];
   return (
     <>

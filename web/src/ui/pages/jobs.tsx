@@ -68,7 +68,7 @@ export function Jobs({ context }: { readonly context: Context }) {
             caption={`${rows.length} of the newest ${every?.length ?? 0} jobs`}
             columns={columnsOf(network.asset, ready?.head.time)}
             rows={rows}
-            keyOf={(one) => one.posted.job}
+            keyOf={(one) => one.posted.jobId}
             none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
           />
           <p class="row">
@@ -99,8 +99,8 @@ function columnsOf(asset: Asset, now: number | undefined): Column<Standing>[] {
     {
       head: "job",
       cell: ({ posted }) => (
-        <a href={hrefOf(["job", `${posted.job}@${posted.log.blockNumber}`])} title={posted.job}>
-          <code>{short(posted.job)}</code>
+        <a href={hrefOf(["job", `${posted.jobId}@${posted.log.blockNumber}`])} title={posted.jobId}>
+          <code>{short(posted.jobId)}</code>
         </a>
       ),
     },
@@ -164,7 +164,7 @@ function csvOf(rows: readonly Standing[], asset: Asset): string {
   const head = ["job", "state", "verdict", "ended", "units", "at_most", "deadline", "block", "submitter"];
   const lines = rows.map((one) => {
     const { ended, of } = progressOf(one);
-    const { job, terms, log } = one.posted;
+    const { jobId: job, terms, log } = one.posted;
     const most = formatAmount(escrowAtPost(terms), asset);
     return [job, stateOf(one.view), verdictOf(one.view), ended, of, most, terms.deadline, log.blockNumber, terms.submitter];
   });
