@@ -81,6 +81,7 @@ describe("units", () => {
       expect(outcome(() => units.assetOf("TOK", decimals))).toEqual({ code: "BAD_ASSET" });
     }
     expect(units.assetOf("ETH", 18)).toEqual(units.NATIVE);
+    expect(units.formatAmount(7n, units.assetOf("PT", 0))).toBe("7 PT");
     expect(units.assetOf("TOK", 36, `0x${"11".repeat(20)}`).address).toBe(`0x${"11".repeat(20)}`);
   });
 

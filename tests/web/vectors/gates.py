@@ -162,6 +162,8 @@ def _of_node() -> list[Change]:
     bond = formulas.bond(fitting.terms, fitting.policy)
     return [
         _state(beat=0),
+        # A chain whose time began with it.
+        lambda case: replace(_state(beat=0)(case), now=DEAD_AFTER - 1),
         _state(beat=NOW - DEAD_AFTER),
         _state(beat=NOW - DEAD_AFTER + 1),
         _node(stake=half),
@@ -214,6 +216,7 @@ def _of_price() -> list[Change]:
         newcomer,
         _then(newcomer, _policy(probation_price=0)),
         _then(newcomer, _policy(probation_price=1)),
+        _then(newcomer, _terms(max_seconds=1, ceiling=1), _policy(probation_price=1)),
         _then(newcomer, _terms(max_seconds=1, ceiling=10**6 * coded), _policy(probation_price=coded)),
         _then(newcomer, _terms(max_seconds=1, ceiling=10**6 * coded + 1), _policy(probation_price=coded)),
         *(_then(newcomer, _policy(probation_price=10**18), _state(bond=held)) for held in (1, 10**17, 5 * 10**17)),

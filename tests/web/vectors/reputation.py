@@ -24,7 +24,7 @@ def cases() -> dict[str, Any]:
     return {
         "decay": [_decay(random.choice((*values, lane(random, 26))), one) for one in steps],
         "reputation": [{"r": r, "s": s, "out": reputation.reputation(r, s)} for r, s in [(0, 0), (ONE, 0), *lanes]],
-        "observe": [*_row(random), *(_observe(random) for _ in range(140))],
+        "observe": [*_row(random), *_seasoning(), *(_observe(random) for _ in range(140))],
         "reject": [_reject(random) for _ in range(25)],
         "feeWeight": [_fee_weight(random) for _ in range(40)],
         "reclaimWeight": [_reclaim_weight(random) for _ in range(40)],
@@ -55,6 +55,12 @@ def _row(random: Random) -> list[dict[str, Any]]:
         row.append(_observed(state, ok, weight, now))
         state = reputation.observe(state, ok, weight, now)
     return row
+
+
+def _seasoning() -> list[dict[str, Any]]:
+    """Return the success with which a node is off probation, and one that is just too light."""
+    state = NodeState(r=reputation.SEASONED_AT - ONE, rep_time=NOW)
+    return [_observed(state, True, weight, NOW) for weight in (ONE, ONE - 1)]
 
 
 def _observe(random: Random) -> dict[str, Any]:
