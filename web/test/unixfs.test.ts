@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 
 import { concat, fromHex, sha256, toHex, utf8 } from "../src/core/bytes";
 import { type Block, cidOf } from "../src/core/cid";
+import type { Content } from "../src/core/content";
+import { HearthError } from "../src/core/errors";
 import {
   checkName,
   type Child,
-  type Content,
   disarmed,
   type Entry,
   importFile,
@@ -18,7 +19,6 @@ import {
 } from "../src/core/unixfs";
 import { caseless, Names } from "../src/core/unixfs/names";
 import { hashName, putDirectory } from "../src/core/unixfs/sharding";
-import { HearthError } from "../src/core/errors";
 import { refusal, refusalOf } from "./refusal";
 import { vectors } from "./vectors";
 

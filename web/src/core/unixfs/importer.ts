@@ -7,20 +7,13 @@
 import { RAW } from "../../generated/cid";
 import { CHUNK_BYTES, LINKS_PER_NODE } from "../../generated/unixfs";
 import { concat } from "../bytes";
-import { type Block, type Bytes, cidOf } from "../cid";
-import { HearthError } from "../errors";
+import { type Block, cidOf } from "../cid";
+import { chunks, type Content } from "../content";
 import { compareText } from "../unicode";
 import { encodeDagNode, encodeField, type Link, TYPE_FILE } from "./codec";
 import type { Entry } from "./model";
 import { joined, nameBytes, Names } from "./names";
 import { put, putDirectory } from "./sharding";
-
-// What a file's bytes are read from: a Blob or a File, of which slices are read one at a time, or any stream of bytes.
-export interface Slices {
-  readonly size: number;
-  slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };
-}
-export type Content = Slices | AsyncIterable<Uint8Array>;
 
 // A tree to import. What a file holds and a folder lists is asked for when its turn has come.
 export interface FileNode {
@@ -115,49 +108,4 @@ async function* putFileNode(parts: readonly Part[]): AsyncGenerator<Block, Part>
   const links = parts.map((part) => part.link);
   const { cid, tsize } = yield* put(encodeDagNode(data, links), links);
   return { link: { cid, name: new Uint8Array(), tsize }, size };
-}
-
-// ---- content ----
-
-// Yield content in chunks of exactly `size` bytes, the last one of what is left; one empty chunk of an empty file.
-async function* chunks(content: Content, size: number, path: string): AsyncGenerator<Bytes> {
-  try {
-    yield* "slice" in content ? slices(content, size) : pieces(content, size);
-  } catch (error) {
-    if (error instanceof HearthError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw unreadable(path, why);
-  }
-}
-
-async function* slices(content: Slices, size: number): AsyncGenerator<Bytes> {
-  for (let at = 0; at === 0 || at < content.size; at += size) {
-    const end = Math.min(at + size, content.size);
-    const bytes = new Uint8Array(await content.slice(at, end).arrayBuffer());
-    if (bytes.length !== end - at) throw new Error("it changed while it was read");
-    yield bytes;
-  }
-}
-
-// Put pieces of any length together: streams give less and more than they are asked for.
-async function* pieces(content: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Bytes> {
-  let chunk = new Uint8Array(size);
-  let held = 0;
-  let any = false;
-  for await (const piece of content) {
-    for (let at = 0; at < piece.length; ) {
-      const part = piece.subarray(at, at + size - held);
-      chunk.set(part, held);
-      held += part.length;
-      at += part.length;
-      if (held < size) continue;
-      yield chunk;
-      [chunk, held, any] = [new Uint8Array(size), 0, true];
-    }
-  }
-  if (held > 0 || !any) yield chunk.slice(0, held);
-}
-
-function unreadable(path: string, why: string): HearthError {
-  return new HearthError("UNREADABLE", `${path || "the file"} cannot be read: ${why}`, "choose it again", { path });
 }

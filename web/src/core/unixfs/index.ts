@@ -3,7 +3,6 @@
 export { exportTree, type Exported } from "./exporter";
 export {
   type Child,
-  type Content,
   type FileNode,
   type FolderNode,
   importFile,
