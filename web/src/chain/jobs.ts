@@ -6,12 +6,13 @@ import { HearthError } from "../core/errors";
 import { Strays } from "../core/logs";
 import { small } from "../core/numbers";
 import { eventsIn, misplaced, type Posted, postedOf } from "../core/posted";
-import { asWritten, jobOf, type StoredUnit, storedLease, storedUnit } from "../core/stored";
+import { asWritten, jobOf, storedUnit } from "../core/stored";
 import { type Header, isTerminal, leasesOf } from "../core/types";
 import { type JobView, viewOf } from "../core/view";
 import { unpackPosted } from "../core/words";
 import type { Block } from "./answers";
 import { lies } from "./answers";
+import { readLeases } from "./leases";
 import { pieces, Span } from "./logs";
 import { type Market, type Overview, PAGE } from "./market";
 
@@ -111,13 +112,7 @@ export class Jobs {
     const [standing] = await this.standing([posted], at);
     if (standing === undefined || standing.header === null) return standing as Standing;
     const { header } = standing;
-    const stored: StoredUnit[] = [];
-    for (let start = 0; start < header.touched; start += PAGE) {
-      const count = Math.min(PAGE, header.touched - start);
-      const places = Array.from({ length: count }, (_, place) => ({ job: posted.jobId, index: start + place }));
-      const [page] = await this.market.read(at, this.market.status(places));
-      page.forEach((one, place) => stored.push(storedLease(header, start + place, one.word, one.second, one.accused)));
-    }
+    const stored = await readLeases(this.market, posted, header, at);
     return { posted, header, view: viewOf(posted.terms, header, stored, at.time) };
   }
 

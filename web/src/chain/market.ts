@@ -63,8 +63,10 @@ export interface Status {
 // Terms without any, whose id tells with which chain id ids are made.
 const NO_TERMS: TermsWords = [0n, ZERO_HASH, 0n, 0n, 0n, 0n, 0n, 0n, ZERO_HASH];
 
+const BY_HASH = "eth_getBlockByHash";
+const RECEIPT = "eth_getTransactionReceipt";
 // Blocks and receipts that one request asks for.
-const MAX_ABOUT = 100;
+const AT_ONCE = 100;
 
 export class Market {
   readonly #times = new Map<Hex, number>();
@@ -136,23 +138,26 @@ export class Market {
     return { head, changed: reorged || !quiet, reorged };
   }
 
-  // Return the second of each block, and what each transaction used, in one round trip; both are kept for good.
+  // Return the second of each block, and what each transaction used; both are kept for good.
   async about(
     blocks: readonly Hex[],
     transactions: readonly Hex[],
   ): Promise<{ readonly times: ReadonlyMap<Hex, number>; readonly receipts: ReadonlyMap<Hex, Receipt> }> {
-    const unknown = [...new Set(blocks)].filter((one) => !this.#times.has(one)).slice(0, MAX_ABOUT);
-    const unseen = [...new Set(transactions)].filter((one) => !this.#receipts.has(one)).slice(0, MAX_ABOUT);
-    const said = await this.rpc.ask([
-      ...unknown.map((hash) => ({ method: "eth_getBlockByHash", params: [hash, false] })),
-      ...unseen.map((hash) => ({ method: "eth_getTransactionReceipt", params: [hash] })),
-    ]);
-    unknown.forEach((hash, at) => {
-      const found = block(resultOf(said[at], "a block"));
-      if (found.hash !== hash) throw lies("another block than was asked for");
-      this.#times.set(hash, found.time);
-    });
-    unseen.forEach((hash, at) => this.#receipts.set(hash, receipt(resultOf(said[unknown.length + at], "a receipt"), hash)));
+    const asks = [
+      ...[...new Set(blocks)].filter((one) => !this.#times.has(one)).map((hash) => [BY_HASH, hash] as const),
+      ...[...new Set(transactions)].filter((one) => !this.#receipts.has(one)).map((hash) => [RECEIPT, hash] as const),
+    ];
+    for (let start = 0; start < asks.length; start += AT_ONCE) {
+      const some = asks.slice(start, start + AT_ONCE);
+      const said = await this.rpc.ask(
+        some.map(([method, hash]) => ({ method, params: method === BY_HASH ? [hash, false] : [hash] })),
+      );
+      some.forEach(([method, hash], place) => {
+        const value = resultOf(said[place], method);
+        if (method === RECEIPT) this.#receipts.set(hash, receipt(value, hash));
+        else this.#times.set(hash, named(block(value), hash).time);
+      });
+    }
     return { times: this.#times, receipts: this.#receipts };
   }
 
@@ -215,9 +220,9 @@ export class Market {
     });
   }
 
-  // What Escrow holds of JobRegistry's under each key, and what each account may withdraw, in base units.
-  locks(keys: readonly Hex[]): View<bigint[]> {
-    return this.#lens("locks", [this.network.contracts.JobRegistry, keys], (raw) => numbers(raw, keys.length));
+  // What Escrow holds of a controller's under each key, and what each account may withdraw, in base units.
+  locks(controller: Hex, keys: readonly Hex[]): View<bigint[]> {
+    return this.#lens("locks", [controller, keys], (raw) => numbers(raw, keys.length));
   }
 
   credits(accounts: readonly Hex[]): View<bigint[]> {
@@ -275,6 +280,11 @@ function jobIdView(network: Network): View<Hex> {
 function rulesView(network: Network): View<Hex> {
   const to = network.contracts.JobRegistry;
   return viewOf(to, JOB_REGISTRY_ABI, "jobs", "RULES", [], (raw) => hexOf(raw, "an address", 20));
+}
+
+function named(found: Block, hash: Hex): Block {
+  if (found.hash !== hash) throw lies("another block than was asked for");
+  return found;
 }
 
 const hexNumber = (number: number): Hex => `0x${number.toString(16)}`;

@@ -1,12 +1,18 @@
 // The market as a whole: what it holds, its parameters, its contracts, and whom the page asks.
 
+import { useState } from "preact/hooks";
+
 import { readFleet } from "../../chain/nodes";
+import { type Verdict, verify } from "../../chain/verify";
+import type { Network } from "../../core/network";
 import { statusOf } from "../../core/status";
 import { nameOf } from "../../core/types";
 import { unpackPolicy, unpackPosted, unpack } from "../../core/words";
 import { STATUS } from "../../generated/states";
 import { CONTRACTS } from "../../generated/contracts";
 import { WORDS as LAYOUTS } from "../../generated/words";
+import { save } from "../../data/save";
+import type { Live } from "../live";
 import { beatOf, useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
@@ -65,6 +71,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
         <dt>Registrations</dt>
         <dd>{pause(seen?.registrationsPausedUntil, seen?.time)}</dd>
       </dl>
+      <BooksOf live={live} />
       <h2>Parameters of new jobs</h2>
       {policy === undefined ? (
         <p>{WORDS.nothingYet}</p>
@@ -117,6 +124,81 @@ export function NetworkPage({ context }: { readonly context: Context }) {
       />
     </>
   );
+}
+
+type Reading =
+  | { readonly state: "idle" }
+  | { readonly state: "busy"; readonly block: number }
+  | { readonly state: "done"; readonly verdict: Verdict }
+  | { readonly state: "failed"; readonly error: unknown };
+
+// The books, recomputed on this machine at the reader's word: it takes every log of the market.
+function BooksOf({ live }: { readonly live: Live }) {
+  const [reading, setReading] = useState<Reading>({ state: "idle" });
+  if (live.state !== "ready") return null;
+  const { market, head } = live;
+  const { network } = market;
+  const run = (): void => {
+    setReading({ state: "busy", block: network.deployBlock });
+    verify(market, head, (block) => setReading({ state: "busy", block })).then(
+      (verdict) => setReading({ state: "done", verdict }),
+      (error: unknown) => setReading({ state: "failed", error }),
+    );
+  };
+  return (
+    <section aria-labelledby="books">
+      <h2 id="books">The books</h2>
+      <p class="row">
+        <button type="button" disabled={reading.state === "busy"} onClick={run}>
+          Recompute the books here
+        </button>
+        {reading.state === "busy" && <span role="status">{`read up to block ${reading.block} of ${head.number}`}</span>}
+      </p>
+      {reading.state === "failed" && <Failure error={reading.error} />}
+      {reading.state === "done" && <Told verdict={reading.verdict} network={network} />}
+    </section>
+  );
+}
+
+function Told({ verdict, network }: { readonly verdict: Verdict; readonly network: Network }) {
+  const { asset } = network;
+  return (
+    <div role="status">
+      <p class={verdict.solvent ? "good" : "failure"}>
+        {verdict.solvent
+          ? `Solvent at block ${verdict.at.number}: every lock, credit, unit and stake is what its events say.`
+          : `${verdict.faults.length} differences at block ${verdict.at.number}: do not trust this market, or this RPC.`}
+      </p>
+      {verdict.strays !== "" && <p>{verdict.strays}</p>}
+      <dl>
+        <dt>Jobs</dt>
+        <dd>{`${verdict.jobs}, of ${verdict.units} units`}</dd>
+        <dt>Settled</dt>
+        <dd>{`${verdict.settled}; ${verdict.failed} units failed, ${verdict.reclaimed} leases were reclaimed`}</dd>
+        <dt>Escrow owes</dt>
+        <dd><Amount value={verdict.owed} asset={asset} /></dd>
+        <dt>Escrow holds</dt>
+        <dd><Amount value={verdict.held} asset={asset} /></dd>
+      </dl>
+      {verdict.faults.length > 0 && (
+        <ul>
+          {verdict.faults.map((fault) => (
+            <li key={fault}>{fault}</li>
+          ))}
+        </ul>
+      )}
+      <button type="button" onClick={() => save([`${JSON.stringify(documentOf(verdict, network))}\n`], "books.json", "application/json")}>
+        Save as JSON
+      </button>
+    </div>
+  );
+}
+
+// The counts as `hearth net verify` prints them.
+function documentOf(verdict: Verdict, network: Network): Record<string, unknown> {
+  const { jobs, units, settled, failed, reclaimed, solvent, faults, at } = verdict;
+  const found = faults.length > 0 ? { faults } : {};
+  return { network: network.name, block: at.number, jobs, units, settled, failed, reclaimed, solvent, ...found };
 }
 
 function pause(until: number | undefined, now: number | undefined) {
