@@ -1,4 +1,4 @@
-"""Scores, seeds, lots and keys: the worked example of SPEC section "Matching", and drawn needs, offers and rates."""
+"""Scores, and keys in which a lot breaks ties: the worked example of SPEC section "Matching", and drawn ones."""
 
 from __future__ import annotations
 
