@@ -236,7 +236,7 @@ def _resources(need: Resources, disk_gib: int, tiers: Mapping[str, int]) -> Reso
         cpus=need.cpus,
         memory_mib=mib_ceil(parse_size(need.memory)),
         disk_gib=disk_gib,
-        regions=tuple(country.lower() for country in need.regions),
+        regions=tuple(country.strip().lower() for country in need.regions),
     )
 
 

@@ -112,13 +112,16 @@ def _path_fault(path: str, root: str) -> str:
 
 def regions(countries: Sequence[str], where: Location) -> Iterator[Problem]:
     """Check a list of countries."""
+    seen: set[str] = set()
     for index, country in enumerate(countries):
         try:
             zone_of(country)
         except HearthError as error:
             yield Problem((*where, index), error.message, error.hint, error.code)
-        if country.lower() in (other.lower() for other in countries[:index]):
+        code = country.strip().lower()
+        if code in seen:
             yield Problem((*where, index), f'"{country}" stands twice', "remove one")
+        seen.add(code)
 
 
 def compare(values: Mapping[str, str], where: Location) -> Iterator[Problem]:
@@ -152,6 +155,6 @@ def deadline(text: str) -> int | datetime | None:
         pass
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo is not None and "T" in text else None
+    except (ValueError, OverflowError):  # OverflowError: in UTC it is before the year 1, or after 9999
         return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None and "T" in text else None
