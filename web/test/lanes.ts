@@ -2,8 +2,8 @@
 
 import { type Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
-import type { Layout, Policy, Terms, Unit } from "../src/core/types";
-import { unpackPolicy, unpackTerms, unpackUnit } from "../src/core/words";
+import type { Layout, Node, Policy, Terms, Unit } from "../src/core/types";
+import { unpackNodeState, unpackOffer, unpackPolicy, unpackTerms, unpackUnit } from "../src/core/words";
 import { WORDS } from "../src/generated/words";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -64,3 +64,43 @@ export const termsOf = (words: readonly string[]): Terms =>
 export const policyOf = (word: string): Policy => unpackPolicy(BigInt(word));
 
 export const unitOf = (word: string): Unit => unpackUnit(BigInt(word));
+
+// Write a result as vectors do: numbers above 2^53 as text, nothing as null.
+export function written(value: unknown): Json {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "bigint") return value < SAFE && value > -SAFE ? Number(value) : String(value);
+  if (Array.isArray(value)) return value.map(written);
+  if (typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, written(item)]));
+  }
+  return value as Json;
+}
+
+// Return what a call gives, as vectors write it, or {code} where it refuses.
+export function result(call: () => unknown): Json {
+  const found = outcome(call);
+  return "code" in found ? { code: found.code } : written(found.out);
+}
+
+const SAFE = 2n ** 53n;
+
+// A node as Lens says it: its words in hexadecimal.
+export interface NodeFields {
+  readonly id: number;
+  readonly owner: Hex;
+  readonly operator: Hex;
+  readonly stake: string;
+  readonly offer: string;
+  readonly hot: string;
+  readonly nextAsk: string;
+  readonly nextAskAt: number;
+  readonly exitAt: number;
+}
+
+export const nodeOf = ({ offer, hot, stake, nextAsk, ...rest }: NodeFields): Node => ({
+  ...rest,
+  stake: big(stake),
+  offer: unpackOffer(BigInt(offer)),
+  state: unpackNodeState(BigInt(hot)),
+  nextAsk: big(nextAsk),
+});
