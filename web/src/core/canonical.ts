@@ -7,14 +7,13 @@
 
 import { sha256, utf8 } from "./bytes";
 import { HearthError } from "./errors";
+import { fromUtf8, hasHalfPair, plain } from "./unicode";
 import { MAX_DEPTH, MAX_DOCUMENT_BYTES } from "../generated/canonical";
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export type JsonObject = { readonly [key: string]: Json };
 
 const HINT = "hearth check job.yaml";
-const HALF_PAIR = /[\ud800-\udfff]/u; // with the flag, a whole pair is one character and no match
-const HALF_PAIRS = /[\ud800-\udfff]/gu;
 const ESCAPED = /["\\\u0000-\u001f]/g;
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '"': '\\"',
@@ -41,12 +40,8 @@ export function encode(value: unknown): Uint8Array<ArrayBuffer> {
 // Throws BAD_DOCUMENT for anything else (other key order, white space, equal keys, fractions), TOO_LARGE above 1 MiB.
 export function decode(bytes: Uint8Array): Json {
   checkSize(bytes.length);
-  let text: string;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw bad("the bytes are no text in UTF-8");
-  }
+  const text = fromUtf8(bytes);
+  if (text === undefined) throw bad("the bytes are no text in UTF-8");
   return new Reader(text).document();
 }
 
@@ -96,7 +91,7 @@ function writeObject(object: Readonly<Record<string, unknown>>, path: Path, part
 }
 
 function quoted(text: string, path: Path): string {
-  if (HALF_PAIR.test(text)) throw bad(`${shown(path)} holds half a surrogate pair, which is no text`);
+  if (hasHalfPair(text)) throw bad(`${shown(path)} holds half a surrogate pair, which is no text`);
   return `"${text.replace(ESCAPED, escape)}"`;
 }
 
@@ -120,7 +115,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function shown(path: Path): string {
   const text = path.map((part) => String(part).slice(0, 40)).join(".");
-  return text.slice(0, 200).replace(HALF_PAIRS, (half) => `\\u${half.charCodeAt(0).toString(16)}`) || "the document";
+  return plain(text.slice(0, 200)) || "the document";
 }
 
 // ---- reading ----
