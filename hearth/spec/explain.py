@@ -26,8 +26,10 @@ def spec_problems(data: dict[str, Any]) -> tuple[JobSpec | None, list[Problem]]:
 
 def explain(detail: ErrorDetails) -> Problem:
     """Return the problem that one finding of pydantic's tells."""
-    where: Location = tuple(part for part in detail["loc"] if part != "[key]")
+    where: Location = detail["loc"]
     kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if kind == "string_type" and where[-1:] == ("[key]",):  # of a name in env that is no text: its place is the name
+        where = where[:-1]
     if kind == "hearth":
         return Problem(where, context["message"], context["hint"], context["code"])
     if kind == "extra_forbidden":

@@ -29,6 +29,8 @@ MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24
 """Leases times attempts stay below this."""
 JOB_ID = re.compile("0x[0-9a-f]{64}")
+_AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCustomError:
@@ -73,7 +75,7 @@ def _decimal(value: object) -> str:
 
 def _amount(value: object) -> str:
     text = _text(value)
-    if not re.fullmatch(r"[0-9]{1,40}(\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?", text):
+    if not _AMOUNT.fullmatch(text):
         raise refusal(f'"{text}" is not an amount', 'write it as "0.60" or "0.60 ETH"', "BAD_AMOUNT")
     return text
 
@@ -94,7 +96,7 @@ def _rate(value: object) -> str:
 
 def _integer(value: object) -> object:
     # A value that came in by ${NAME} is text; digits in quotes are as good as digits.
-    return int(value) if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value
+    return int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
 
 
 def _parent(value: object) -> object:

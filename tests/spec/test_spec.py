@@ -391,6 +391,9 @@ BAD = [
         "nor a time",
         "6h",
     ),
+    ("image: x\n'[key]': 1\n", 2, "[key]", "UNKNOWN_KEY", "unknown key", "known here"),
+    ("image: x\nresources: {'[key]': 1}\n", 2, "resources.[key]", "UNKNOWN_KEY", "unknown key", "known here: gpu"),
+    ("image: x\nenv: {'[key]': 1}\n", 2, "env.[key]", "UNQUOTED", "unquoted", '"1"'),
     ("image: x\nresources: {regions: [de, ' DE']}\n", 2, "resources.regions[1]", "BAD_SPEC", "twice", "remove one"),
     (
         f"image: x\nenv: {{{', '.join(f'A{at}: b' for at in range(1025))}}}\n",
