@@ -25,6 +25,8 @@ MAX_UNITS = 1 << 20
 MAX_CHUNK = 256
 MAX_ATTEMPTS = 8
 MAX_MATCH_WINDOW = 300
+MAX_VRAM_GIB, MAX_MEMORY_GIB, MAX_DISK_GIB = 1023, 16_383, 131_071
+"""What the lanes of the chain's words hold."""
 MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24
 """Leases times attempts stay below this."""
@@ -394,9 +396,9 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
     if not need.gpu.count and (need.gpu.tier is not None or need.gpu.vram is not None):
         yield Problem((*where, "gpu", "count"), "tier and vram say nothing of 0 GPUs", "use count: 1")
     for name, size, most in (
-        ("vram", need.gpu.vram, 1023),
-        ("memory", need.memory, 16_383),
-        ("disk", need.disk, 131_071),
+        ("vram", need.gpu.vram, MAX_VRAM_GIB),
+        ("memory", need.memory, MAX_MEMORY_GIB),
+        ("disk", need.disk, MAX_DISK_GIB),
     ):
         place: Location = (*where, "gpu", name) if name == "vram" else (*where, name)
         if size is not None and not 0 < parse_size(size) <= most << 30:
@@ -413,8 +415,8 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
             (*where, "disk"), "is smaller than what the outputs may add up to", "raise disk or lower max_size"
         )
     for index, item in enumerate(spec.outputs):
-        if not 0 < parse_size(item.max_size) <= 131_071 << 30:
-            yield Problem(("outputs", index, "max_size"), f"{item.max_size} is outside 1B..131071GiB")
+        if not 0 < parse_size(item.max_size) <= MAX_DISK_GIB << 30:
+            yield Problem(("outputs", index, "max_size"), f"{item.max_size} is outside 1B..{MAX_DISK_GIB}GiB")
 
 
 def _limits(spec: JobSpec) -> Iterator[Problem]:

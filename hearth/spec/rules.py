@@ -31,6 +31,13 @@ DIGEST_IMAGE = re.compile(rf"(?:[A-Za-z0-9.-]+(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_NAME = re.compile(r".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*", re.IGNORECASE)
 _RESERVED_PREFIXES = ("NVIDIA_", "LD_", "HEARTH_")
+COMPARED: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "hash": (frozenset(), frozenset()),
+    "allclose": (frozenset({"file"}), frozenset({"atol", "rtol"})),
+    "cosine": (frozenset({"file", "minimum"}), frozenset()),
+    "metric": (frozenset({"file", "field", "atol"}), frozenset()),
+}
+"""The fields that each kind of comparator needs, and those that it takes besides."""
 
 
 def source(src: str, where: Location) -> Iterator[Problem]:
@@ -127,12 +134,7 @@ def regions(countries: Sequence[str], where: Location) -> Iterator[Problem]:
 def compare(values: Mapping[str, str], where: Location) -> Iterator[Problem]:
     """Check a comparator: which fields its kind needs, and which it takes besides. Empty text counts as absent."""
     kind = values["kind"]
-    needed, optional = {
-        "hash": (set[str](), set[str]()),
-        "allclose": ({"file"}, {"atol", "rtol"}),
-        "cosine": ({"file", "minimum"}, set[str]()),
-        "metric": ({"file", "field", "atol"}, set[str]()),
-    }[kind]
+    needed, optional = COMPARED[kind]
     given = {name for name, value in values.items() if value} - {"kind"}
     for name in sorted(needed - given):
         yield Problem(where, f"kind {kind} needs {name}", f"add {name}")
