@@ -56,6 +56,9 @@ def tables() -> Mapping[str, Any]:
             "maxMatchWindow": model.MAX_MATCH_WINDOW,
             "maxChallengeWindow": model.MAX_CHALLENGE_WINDOW,
             "maxTries": model.MAX_TRIES,
+            "mostVramGib": model.MAX_VRAM_GIB,
+            "mostMemoryGib": model.MAX_MEMORY_GIB,
+            "mostDiskGib": model.MAX_DISK_GIB,
             "maxSize": resolved.MAX_SIZE,
             "fuelPerSecond": resolved.FUEL_PER_SECOND,
             "maxProofSeconds": MAX_PROOF_SECONDS,
@@ -72,10 +75,16 @@ def tables() -> Mapping[str, Any]:
             "envName": rules._ENV_NAME.pattern,
             "secretName": rules._SECRET_NAME.pattern,
             "jobId": model.JOB_ID.pattern,
+            "amount": model._AMOUNT.pattern,
+            "whole": model._WHOLE.pattern,
             "gpu": sugar._GPU.pattern,
             "shell": sugar._SHELL.pattern,
         },
         "RESERVED_PREFIXES": rules._RESERVED_PREFIXES,
+        "COMPARED": {
+            kind: {"needed": sorted(needed), "optional": sorted(optional)}
+            for kind, (needed, optional) in rules.COMPARED.items()
+        },
         "RUNTIMES": [
             {
                 "name": kind.name,

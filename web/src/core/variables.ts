@@ -1,7 +1,7 @@
 // Replace `${NAME}` in the texts of a job file by the values of variables; `$${` stands for a literal `${`. A value that
 // came in is text, and is not searched again. Mirrors `_substitute` of hearth/spec/text.py.
 
-import { comparePoints } from "./pytext";
+import { compareText } from "./unicode";
 import { type Location, type Problem, problem, type Source } from "./problems";
 import type { Value } from "./yaml";
 
@@ -40,7 +40,7 @@ export function substitute(value: Value, source: Source, variables: ReadonlyMap<
   };
 
   const filled = walk(value, []);
-  for (const name of [...variables.keys()].filter((one) => !used.has(one)).sort(comparePoints)) {
+  for (const name of [...variables.keys()].filter((one) => !used.has(one)).sort(compareText)) {
     problems.push(problem([], `does not use the variable ${name}`, `write \${${name}} where its value goes`, "UNUSED_VAR"));
   }
   if (problems.length > 0) throw source.refuse(problems);

@@ -218,6 +218,9 @@ export const SPEC_BOUNDS = {
   maxMatchWindow: 300,
   maxChallengeWindow: 604800,
   maxTries: 16777216,
+  mostVramGib: 1023,
+  mostMemoryGib: 16383,
+  mostDiskGib: 131071,
   maxSize: 9007199254740991,
   fuelPerSecond: 1000000000,
   maxProofSeconds: 5184000,
@@ -235,11 +238,20 @@ export const SPEC_PATTERNS = {
   envName: "[A-Za-z_][A-Za-z0-9_]{0,127}",
   secretName: ".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*",
   jobId: "0x[0-9a-f]{64}",
+  amount: "[0-9]{1,40}(\\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?",
+  whole: "0|[1-9][0-9]{0,17}",
   gpu: "(?:([0-9]{1,3}) ?x ?)?([A-Za-z][A-Za-z0-9 _.-]{0,40})|([0-9]{1,3})",
   shell: "[|&;<>`$*?()\\n~]",
 } as const;
 
 export const RESERVED_PREFIXES = ["NVIDIA_", "LD_", "HEARTH_"] as const;
+
+export const COMPARED = {
+  hash: { needed: [], optional: [] },
+  allclose: { needed: ["file"], optional: ["atol", "rtol"] },
+  cosine: { needed: ["file", "minimum"], optional: [] },
+  metric: { needed: ["atol", "field", "file"], optional: [] },
+} as const;
 
 export const RUNTIMES = [
   {
