@@ -1219,8 +1219,9 @@ def test_match_window_of__default_or_named__seconds(match: dict[str, str], windo
 
 
 def test_match_window_of__below_the_minimum__refused() -> None:
-    with pytest.raises(SpecError, match="below this market's 12s"):
+    with pytest.raises(SpecError, match="below this market's 12s") as caught:
         match_window_of(spec_from({"image": "x", "match": {"window": "11s"}}).spec, POLICY)
+    assert caught.value.code == "BAD_WINDOW"
 
 
 def test_terms_of__example__every_field() -> None:
