@@ -13,6 +13,7 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
+from hearth.protocol.parents import Condition
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES
 from hearth.protocol.types import MAX_PROOF_SECONDS
 from hearth.spec import model, plan, resolved, rules, sugar, text
@@ -85,6 +86,7 @@ def tables() -> Mapping[str, Any]:
             kind: {"needed": sorted(needed), "optional": sorted(optional)}
             for kind, (needed, optional) in rules.COMPARED.items()
         },
+        "CONDITION": {one.name: int(one) for one in Condition},
         "RUNTIMES": [
             {
                 "name": kind.name,

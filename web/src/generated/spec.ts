@@ -253,6 +253,8 @@ export const COMPARED = {
   metric: { needed: ["atol", "field", "file"], optional: [] },
 } as const;
 
+export const CONDITION = { SUCCESS: 1, FAILURE: 2, ALWAYS: 3 } as const;
+
 export const RUNTIMES = [
   {
     name: "wasm",
