@@ -94,7 +94,13 @@ type Type =
   | { readonly kind: "duration" | "size" | "amount" | "fee" | "rate" | "decimal" | "bool" }
   | { readonly kind: "whole"; readonly least: number; readonly most: number }
   | { readonly kind: "word"; readonly words: readonly string[] }
-  | { readonly kind: "list"; readonly item: Type; readonly fewest?: number; readonly most?: number; readonly form?: "parents" }
+  | {
+      readonly kind: "list";
+      readonly item: Type;
+      readonly fewest?: number;
+      readonly most?: number;
+      readonly form?: "parents";
+    }
   | { readonly kind: "map"; readonly item: Type; readonly most: number }
   | { readonly kind: "model"; readonly model: string; readonly form?: "parent" }
   | { readonly kind: "nullable"; readonly inner: Type };

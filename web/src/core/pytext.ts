@@ -1,5 +1,5 @@
-// Text as Python's built-ins make it, where the library's sentences and rules depend on that: str() of a value, and what
-// two names are when case is put aside.
+// Text as Python's built-ins make it, where the library's sentences and rules depend on that: str() of a value, and
+// what two names are when case is put aside.
 
 import { first } from "./unicode";
 import type { Value } from "./yaml";

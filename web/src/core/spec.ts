@@ -1,6 +1,6 @@
-// A checked job: what fields mean together, what this version does not offer, and reading a job file as a whole. Mirrors
-// `problems_of` and `unbuilt_in` of hearth/spec/model.py, and hearth/spec/loaded.py and load.py without the recognition
-// of other systems' files, which the page refuses by what is wrong in them as a job.
+// A checked job: what fields mean together, what this version does not offer, and reading a job file as a whole.
+// Mirrors `problems_of` and `unbuilt_in` of hearth/spec/model.py, and hearth/spec/loaded.py and load.py without the
+// recognition of other systems' files, which the page refuses by what is wrong in them as a job.
 
 import { DEFAULT_RUNTIME, RUNTIMES, SPEC_BOUNDS, SPEC_PATTERNS } from "../generated/spec";
 import { HearthError } from "./errors";
@@ -27,9 +27,9 @@ export interface LoadedSpec {
   readonly notes: readonly string[];
 }
 
-// Read a job file, its bytes or its text, with variables filled in; `name` is shown in errors. Throws what `readText` does,
-// and the code of the first of all the problems in it: BAD_SPEC, UNKNOWN_KEY, MISSING_KEY, UNQUOTED, BAD_UNIT, BAD_CID,
-// SECRET_IN_ENV and others, each with its field and line.
+// Read a job file, its bytes or its text, with variables filled in; `name` is shown in errors. Throws what `readText`
+// does, and the code of the first of all the problems in it: BAD_SPEC, UNKNOWN_KEY, MISSING_KEY, UNQUOTED, BAD_UNIT,
+// BAD_CID, SECRET_IN_ENV and others, each with its field and line.
 export async function loadSpec(
   raw: Uint8Array | string,
   name = "job.yaml",
@@ -51,7 +51,8 @@ export function checkSpec(given: ValueMap, source: Source = new Source("job")): 
 // An error of a later step (prices, tiers, uploads) with its field, and that one's file and line.
 export function located(loaded: Pick<LoadedSpec, "source">, error: HearthError): HearthError {
   const name = String(error.details["field"] ?? "");
-  const message = name !== "" && error.message.startsWith(`${name}: `) ? error.message.slice(name.length + 2) : error.message;
+  const named = name !== "" && error.message.startsWith(`${name}: `);
+  const message = named ? error.message.slice(name.length + 2) : error.message;
   return loaded.source.refuse([problem(locationOf(name), message, error.hint, error.code)]);
 }
 
@@ -136,7 +137,8 @@ function program(spec: JobSpec): Problem[] {
         hint += `, or ${other.program}: for a ${other.title} job`;
       }
     }
-    problems.push(problem(spec.runtime === null ? [] : ["runtime"], `runtime ${kind.name} needs ${kind.program}`, hint));
+    const where: Location = spec.runtime === null ? [] : ["runtime"];
+    problems.push(problem(where, `runtime ${kind.name} needs ${kind.program}`, hint));
   }
   if (spec.image !== null && !rules.IMAGE.test(spec.image)) {
     const hint = 'write "name:tag" or "name@sha256:..."';
@@ -200,7 +202,9 @@ function limits(spec: JobSpec): Problem[] {
   const seconds = maxSeconds(spec);
   const { maxRuntime, maxMatchWindow, maxTries } = SPEC_BOUNDS;
   const { runtime, deadline } = spec.limits;
-  if (seconds < 1 || seconds > maxRuntime) problems.push(problem(["limits", "runtime"], `${runtime} is outside 1s..30d`));
+  if (seconds < 1 || seconds > maxRuntime) {
+    problems.push(problem(["limits", "runtime"], `${runtime} is outside 1s..30d`));
+  }
   if (deadline !== null && deadlineIn(deadline) === undefined) {
     const hint = 'write "6h" or "2030-01-31T12:00:00Z"';
     problems.push(problem(["limits", "deadline"], `"${deadline}" is neither a duration nor a time`, hint));

@@ -1,5 +1,5 @@
-// Replace `${NAME}` in the texts of a job file by the values of variables; `$${` stands for a literal `${`. A value that
-// came in is text, and is not searched again. Mirrors `_substitute` of hearth/spec/text.py.
+// Replace `${NAME}` in the texts of a job file by the values of variables; `$${` stands for a literal `${`. A value
+// that came in is text, and is not searched again. Mirrors `_substitute` of hearth/spec/text.py.
 
 import { compareText } from "./unicode";
 import { type Location, type Problem, problem, type Source } from "./problems";
@@ -16,7 +16,8 @@ export function substitute(value: Value, source: Source, variables: ReadonlyMap<
     text.replace(VARIABLE, (found: string, name: string | undefined) => {
       if (found === "$${") return "${";
       if (name === undefined) {
-        problems.push(problem(where, `"${found}" names no variable`, "write $${ to leave it to the job", "MISSING_VAR"));
+        const hint = "write $${ to leave it to the job";
+        problems.push(problem(where, `"${found}" names no variable`, hint, "MISSING_VAR"));
         return "";
       }
       const given = variables.get(name);
@@ -41,7 +42,8 @@ export function substitute(value: Value, source: Source, variables: ReadonlyMap<
 
   const filled = walk(value, []);
   for (const name of [...variables.keys()].filter((one) => !used.has(one)).sort(compareText)) {
-    problems.push(problem([], `does not use the variable ${name}`, `write \${${name}} where its value goes`, "UNUSED_VAR"));
+    const hint = `write \${${name}} where its value goes`;
+    problems.push(problem([], `does not use the variable ${name}`, hint, "UNUSED_VAR"));
   }
   if (problems.length > 0) throw source.refuse(problems);
   return filled;

@@ -1,12 +1,13 @@
-// Moments as a job file writes them: "2030-01-31T12:00:00Z". Mirrors `deadline` of hearth/spec/rules.py, in which Python
-// reads ISO 8601; the page reads its extended form alone ("2030-W05-4T12Z" and "20300131T120000Z" are refused).
+// Moments as a job file writes them: "2030-01-31T12:00:00Z". Mirrors `deadline` of hearth/spec/rules.py, in which
+// Python reads ISO 8601; the page reads its extended form alone ("2030-W05-4T12Z" and "20300131T120000Z" are refused).
 
 import { HearthError } from "./errors";
 import { floorDivInt } from "./numbers";
 import { parseDuration } from "./units";
 
-const MOMENT =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,][0-9]+)?)?(?:Z|([+-])([0-9]{2}):([0-9]{2}))$/;
+const DATE = "([0-9]{4})-([0-9]{2})-([0-9]{2})";
+const TIME = "([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,][0-9]+)?)?";
+const MOMENT = new RegExp(`^${DATE}T${TIME}(?:Z|([+-])([0-9]{2}):([0-9]{2}))$`);
 const DAY = 86_400;
 const MONTHS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 

@@ -1,10 +1,11 @@
 // Read the text of a job file, JSON or YAML, into plain values that know their lines. Mirrors hearth/spec/text.py.
 //
 // The library reads YAML with ruamel.yaml, this page with the package `yaml`. Where the two could read a text
-// differently, or the page cannot be sure, the text is refused as YAML_SUBSET: the page reads less YAML than the library
-// and never another value. What it leaves out: directives, keys marked with "?", tabs outside of quotes, block text and
-// comments, line ends other than LF and CRLF, block text with blank lines that are not empty or with a number for its indentation,
-// pairs in a list without braces, and unquoted texts that begin with "?" or ":" (each stands in `checkToken`).
+// differently, or the page cannot be sure, the text is refused as YAML_SUBSET: the page reads less YAML than the
+// library and never another value. What it leaves out: directives, keys marked with "?", tabs outside of quotes, block
+// text and comments, line ends other than LF and CRLF, block text with blank lines that are not empty or with a number
+// for its indentation, pairs in a list without braces, and unquoted texts that begin with "?" or ":" (each stands in
+// `checkToken`).
 
 import type { Alias, CST, Document, ParsedNode, Scalar, YAMLError, YAMLMap, YAMLSeq } from "yaml";
 
@@ -14,14 +15,15 @@ import type { HearthError } from "./errors";
 import { type Location, placeKey, problem, Source } from "./problems";
 import { substitute } from "./variables";
 
-// What a job file holds. Whole numbers are bigints, since the text may hold more than 53 bits; mappings keep their order.
+// What a job file holds. Whole numbers are bigints, since the text may hold more than 53 bits; mappings keep their
+// order.
 export type Value = null | boolean | bigint | string | readonly Value[] | ValueMap;
 export type ValueMap = ReadonlyMap<string, Value>;
 
 type Yaml = typeof import("yaml");
 type Node = ParsedNode | Scalar | YAMLMap | YAMLSeq | Alias;
 
-const CONSTANTS: ReadonlyMap<string, boolean | null> = new Map(SPEC_TEXT.constants.map(([text, value]) => [text, value]));
+const CONSTANTS: ReadonlyMap<string, boolean | null> = new Map(SPEC_TEXT.constants);
 const INTEGER = new RegExp(`^(?:${SPEC_TEXT.integer})$`);
 const NUMBER = new RegExp(`^(?:${SPEC_TEXT.number})$`);
 const WHOLE = new Set(SPEC_TEXT.wholeKeys.map((where) => placeKey(where)));
@@ -31,7 +33,8 @@ const ODD_BREAK = /[\x85\u2028\u2029\ufeff]|\r(?!\n)/u;
 const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 const SURROGATE = /[\ud800-\udfff]/u;
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]|\\U0000[dD][89a-fA-F]/;
-// A key and its colon stand on one line, this far apart at most: both YAML versions say so, and ruamel.yaml holds to it.
+// A key and its colon stand on one line, this far apart at most: both YAML versions say so, and ruamel.yaml holds to
+// it.
 const MAX_KEY_SPAN = 1024;
 // Nesting of the raw syntax, counted before anything recurses into it; the limit on values is far lower.
 const MAX_SYNTAX_DEPTH = 64;
@@ -128,7 +131,8 @@ class Builder {
     const found = UNREADABLE.exec(this.text);
     if (found !== null) {
       const shown = (found[0].codePointAt(0) as number).toString(16).padStart(4, "0");
-      throw refuse(this.name, null, `is not YAML: unacceptable character #x${shown}: special characters are not allowed`);
+      const why = `unacceptable character #x${shown}: special characters are not allowed`;
+      throw refuse(this.name, null, `is not YAML: ${why}`);
     }
     this.starts.push(0);
     for (let at = this.text.indexOf("\n"); at >= 0; at = this.text.indexOf("\n", at + 1)) this.starts.push(at + 1);
@@ -249,19 +253,18 @@ class Builder {
   }
 
   private take(node: Node, where: Location): Value {
-    const { isAlias, isMap, isSeq, isScalar } = this.yaml;
+    const { isMap, isSeq, isScalar } = this.yaml;
     const at = node.range?.[0] ?? 0;
     if (this.fault !== undefined && at >= this.fault.at) throw this.fault.tell();
     this.values += 1;
     if (this.values > SPEC_TEXT.maxValues) throw this.refuse(at, `holds more than ${SPEC_TEXT.maxValues} values`);
-    if (isAlias(node) || node.anchor !== undefined) {
-      throw this.refuse(at, "uses an anchor or alias, which a spec may not", "write the value out");
-    }
-    if (node.tag !== undefined) throw this.refuse(at, `uses the tag ${node.tag}, which a spec may not`, "remove the tag");
+    this.checkMarks(node, at);
     const key = placeKey(where);
     if (!this.lines.has(key)) this.lines.set(key, this.line(at));
     if (isScalar(node)) return this.scalar(node, where);
-    if (where.length >= SPEC_TEXT.maxDepth) throw this.refuse(at, `is nested deeper than ${SPEC_TEXT.maxDepth}`, "", where);
+    if (where.length >= SPEC_TEXT.maxDepth) {
+      throw this.refuse(at, `is nested deeper than ${SPEC_TEXT.maxDepth}`, "", where);
+    }
     if (isSeq(node)) return node.items.map((item, index) => this.take(item as Node, [...where, index]));
     if (!isMap(node)) throw new TypeError("a node of an unknown kind");
     const values = new Map<string, Value>();
@@ -277,10 +280,7 @@ class Builder {
   private key(node: Node, parent: Location, token: CST.CollectionItem | undefined): string {
     const at = node.range?.[0] ?? 0;
     if (this.fault !== undefined && at >= this.fault.at) throw this.fault.tell();
-    if (this.yaml.isAlias(node) || node.anchor !== undefined) {
-      throw this.refuse(at, "uses an anchor or alias, which a spec may not", "write the value out");
-    }
-    if (node.tag !== undefined) throw this.refuse(at, `uses the tag ${node.tag}, which a spec may not`, "remove the tag");
+    this.checkMarks(node, at);
     if (!this.yaml.isScalar(node)) throw this.refuse(at, "has a key that is not text", "keys are words");
     const colon = token?.sep?.find((one) => one.type === "map-value-ind")?.offset ?? node.range?.[1] ?? at;
     if (colon - at > MAX_KEY_SPAN || this.line(colon) !== this.line(at)) {
@@ -297,6 +297,14 @@ class Builder {
     }
     this.lines.set(placeKey(where), this.line(at));
     return word;
+  }
+
+  private checkMarks(node: Node, at: number): void {
+    if (this.yaml.isAlias(node) || node.anchor !== undefined) {
+      throw this.refuse(at, "uses an anchor or alias, which a spec may not", "write the value out");
+    }
+    if (node.tag === undefined) return;
+    throw this.refuse(at, `uses the tag ${node.tag}, which a spec may not`, "remove the tag");
   }
 
   private scalar(node: Scalar, where: Location): Value {
