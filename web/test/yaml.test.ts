@@ -39,8 +39,8 @@ async function outcome({ text, variables }: Case) {
 
 function expectRead(found: Awaited<ReturnType<typeof outcome>>, wanted: Case): void {
   expect(found.value).toEqual(JSON.parse(wanted.value as string));
-  const lines = (JSON.parse(wanted.lines as string) as [Location, number][]).map(([where, line]) => [placeKey(where), line]);
-  expect(new Map(found.lines)).toEqual(new Map(lines as [string, number][]));
+  const lines = JSON.parse(wanted.lines as string) as [Location, number][];
+  expect(new Map(found.lines)).toEqual(new Map(lines.map(([where, line]) => [placeKey(where), line])));
 }
 
 describe("the text of a job file", () => {
