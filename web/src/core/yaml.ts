@@ -20,7 +20,7 @@ import { substitute } from "./variables";
 export type Value = null | boolean | bigint | string | readonly Value[] | ValueMap;
 export type ValueMap = ReadonlyMap<string, Value>;
 
-type Yaml = typeof import("yaml");
+type Yaml = typeof import("./yaml-library");
 type Node = ParsedNode | Scalar | YAMLMap | YAMLSeq | Alias;
 
 const CONSTANTS: ReadonlyMap<string, boolean | null> = new Map(SPEC_TEXT.constants);
@@ -47,7 +47,7 @@ export async function readText(
   name: string,
   variables: ReadonlyMap<string, string> = new Map(),
 ): Promise<{ value: ValueMap; source: Source }> {
-  const yaml: Yaml = await import("yaml");
+  const yaml: Yaml = await import("./yaml-library");
   let text = decode(raw, name);
   const isJson = /^[ \t\r\n]*\{/.test(text);
   if (isJson) {
