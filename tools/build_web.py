@@ -45,7 +45,8 @@ RULES = (
 )
 """What no source of the page may hold, and why."""
 PURE = (
-    r"\bfetch\s*\(|\bdocument\b|\bwindow\b|\blocalStorage\b|\bindexedDB\b|Date\.now|new Date\(\)|\bsetTimeout\b",
+    r"\bfetch\s*\(|\b(document|window|globalThis|navigator)\.[a-z]+\(|\blocalStorage\b|\bindexedDB\b|Date\.now"
+    r"|new Date\(\)|\bset(Timeout|Interval)\b",
     "is pure",
 )
 """What nothing in src/core may hold: it is tested without a browser."""

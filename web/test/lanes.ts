@@ -2,8 +2,8 @@
 
 import { type Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
-import type { Layout, Policy, Terms, Unit } from "../src/core/types";
-import { unpackPolicy, unpackTerms, unpackUnit } from "../src/core/words";
+import type { Layout, Node, Policy, Terms, Unit } from "../src/core/types";
+import { unpackNodeState, unpackOffer, unpackPolicy, unpackTerms, unpackUnit } from "../src/core/words";
 import { WORDS } from "../src/generated/words";
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -83,3 +83,24 @@ export function result(call: () => unknown): Json {
 }
 
 const SAFE = 2n ** 53n;
+
+// A node as Lens says it: its words in hexadecimal.
+export interface NodeFields {
+  readonly id: number;
+  readonly owner: Hex;
+  readonly operator: Hex;
+  readonly stake: string;
+  readonly offer: string;
+  readonly hot: string;
+  readonly nextAsk: string;
+  readonly nextAskAt: number;
+  readonly exitAt: number;
+}
+
+export const nodeOf = ({ offer, hot, stake, nextAsk, ...rest }: NodeFields): Node => ({
+  ...rest,
+  stake: big(stake),
+  offer: unpackOffer(BigInt(offer)),
+  state: unpackNodeState(BigInt(hot)),
+  nextAsk: big(nextAsk),
+});

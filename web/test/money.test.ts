@@ -59,6 +59,7 @@ const FUNCTIONS: Readonly<Record<string, (c: Given) => unknown>> = {
   expireRewardOfRest: (c) => money.expireReward(c.terms, null, c.overdue),
   reserved: (c) => pay.reserved(c.unit, c.kept),
   billedSeconds: (c) => pay.billedSeconds(c.terms, c.unit, c.seconds),
+  billedSecondsUnshared: (c) => pay.billedSeconds(c.terms, c.unit),
   payAtSettle: (c) => pay.payAtSettle(c.terms, c.unit, c.seconds),
   payAtSettleUnshared: (c) => pay.payAtSettle(c.terms, c.unit),
   checkpointPays: (c) => pay.checkpointPays(c.terms, c.policy, c.unit, c.kept),

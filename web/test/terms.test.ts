@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 
 import type { Hex } from "../src/core/bytes";
 import { jobId, jobIdOfWords, lockKey, unitKey } from "../src/core/terms";
-import { hasResult, isResult, isTerminal, leasesOf, nameOf, type Terms } from "../src/core/types";
-import { packTerms } from "../src/core/words";
+import { hasResult, isResult, isTerminal, leasesOf, nameOf, NEW_UNIT, type Terms } from "../src/core/types";
+import { packTerms, unpackUnit } from "../src/core/words";
 import { OUTCOME, STATE } from "../src/generated/states";
 import { WORDS } from "../src/generated/words";
 import { outcome, termsOf } from "./lanes";
@@ -80,6 +80,10 @@ describe("terms", () => {
 });
 
 describe("states", () => {
+  it("begin with a word of zero", () => {
+    expect(unpackUnit(0n)).toEqual(NEW_UNIT);
+  });
+
   it("say what they mean", () => {
     const names = (said: (state: never) => boolean, all: Readonly<Record<string, number>>): readonly string[] =>
       Object.keys(all).filter((name) => said(all[name] as never));

@@ -13,6 +13,7 @@ from hearth.protocol.types import (
     ZERO_HASH,
     Billing,
     Needs,
+    Node,
     NodeFlag,
     NodeId,
     NodeState,
@@ -95,9 +96,9 @@ def drawn_terms(random: Random, policy: Policy) -> Terms:
         deadline=drawn(40, NOW + random.randrange(-10_000, 1_000_000)),
         keeper_fee=drawn(80, random.choice((0, 1_001, 10**14, random.randrange(10**15)))),
         policy=words.pack_policy(policy),
-        units=chunk * random.choice((1, 1, 3, 1_000)),
+        units=chunk * random.choice((1, 1, 2, 3, 1_000)),
         chunk=chunk,
-        replicas=random.choice((1, 1, 1, 3)),
+        replicas=random.choice((1, 1, 1, 2, 3)),
         quorum=random.choice((1, 2)),
         match_window=drawn(12, random.choice((0, 15, 60))),
         challenge_window=drawn(24, random.choice((0, 3_600))),
@@ -181,3 +182,34 @@ def drawn_node_state(random: Random) -> NodeState:
 def terms_words(terms: Terms) -> list[str]:
     """Return the nine words of terms in hexadecimal."""
     return [hex(one) if isinstance(one, int) else plain(one) for one in words.pack_terms(terms)]
+
+
+def drawn_node(random: Random) -> Node:
+    """Draw a node of a market."""
+    offer = drawn_offer(random)
+    return Node(
+        NodeId(random.choice((1, 2, 3, 2**32 - 1))),
+        owner="0x" + "0a" * 20,
+        operator=random.choice(("0x" + "0b" * 20, "0x" + "0b" * 20, SUBMITTER, ZERO_ADDRESS)),
+        stake=random.choice((10**18, 10**18, 5 * 10**17, 5 * 10**17 - 1, 0, random.getrandbits(80))),
+        offer=offer,
+        state=drawn_node_state(random),
+        next_ask=random.choice((0, offer.ask + 1, offer.ask // 2)),
+        next_ask_at=NOW + random.choice((-1, 0, 1, 600)),
+        exit_at=random.choice((0, 0, 0, NOW - 1, NOW + 1)),
+    )
+
+
+def node_fields(node: Node) -> dict[str, Any]:
+    """Return a node as Lens says it: its words in hexadecimal."""
+    return {
+        "id": node.id,
+        "owner": node.owner,
+        "operator": node.operator,
+        "stake": str(node.stake),
+        "offer": hex(words.pack_offer(node.offer)),
+        "hot": hex(words.pack_node_state(node.state)),
+        "nextAsk": str(node.next_ask),
+        "nextAskAt": node.next_ask_at,
+        "exitAt": node.exit_at,
+    }

@@ -57,7 +57,7 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
 def cases() -> dict[str, Any]:
     """Return the functions' names, and cases with a result for each, in their order."""
     random = Random("lapse")
-    found = [*_worked_example(random), *(_case(random) for _ in range(COUNT))]
+    found = [*_worked_example(random), *_proposed(random), *(_case(random) for _ in range(COUNT))]
     return {"functions": list(FUNCTIONS), "cases": [_written(case) for case in found]}
 
 
@@ -83,6 +83,19 @@ def _worked_example(random: Random) -> list[Case]:
     unit = Unit(State.OPEN, started=NOW)
     asked = zip((0, 7, 8, 30), (250_000, 425_001, 1_000_000, 1_000_001), strict=True)
     return [Case(terms, policy, unit, Best(), NOW, rate, waited, NOW, 900) for waited, rate in asked]
+
+
+def _proposed(random: Random) -> list[Case]:
+    """Return proposals made early, with each count of lapses, looked at around their window's end and their lapse."""
+    policy = PUBLIC.policy
+    terms = replace(_drawn.drawn_terms(random, policy), match_window=15)
+    ends = (NOW + 15, NOW + 15 + policy.ack_time)
+    return [
+        Case(terms, policy, Unit(State.OPEN, started=NOW, mark=NOW + 15, lapses=lapses), Best(), now, 0, 0, 0, 900)
+        for lapses in (0, 1, 2)
+        for end in ends
+        for now in (end - 1, end)
+    ]
 
 
 def _case(random: Random) -> Case:

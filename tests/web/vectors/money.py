@@ -58,6 +58,7 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
     "expireRewardOfRest": lambda c: formulas.expire_reward(c.terms, None, c.overdue),
     "reserved": lambda c: formulas.reserved(c.unit, c.kept),
     "billedSeconds": lambda c: formulas.billed_seconds(c.terms, c.unit, c.seconds),
+    "billedSecondsUnshared": lambda c: formulas.billed_seconds(c.terms, c.unit),
     "payAtSettle": lambda c: formulas.pay_at_settle(c.terms, c.unit, c.seconds),
     "payAtSettleUnshared": lambda c: formulas.pay_at_settle(c.terms, c.unit),
     "checkpointPays": lambda c: formulas.checkpoint_pays(c.terms, c.policy, c.unit, c.kept),
@@ -71,7 +72,7 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
 def cases() -> dict[str, Any]:
     """Return the functions' names, and cases with a result for each, in their order."""
     random = Random("money")
-    drawn = [_worked_example(), *(_case(random) for _ in range(COUNT))]
+    drawn = [_worked_example(), _whole_lease_topped(), *(_case(random) for _ in range(COUNT))]
     return {"functions": list(FUNCTIONS), "cases": [_written(case) for case in drawn]}
 
 
@@ -107,6 +108,13 @@ def _worked_example() -> Case:
     )
     unit = Unit(State.SUBMITTED, Outcome.OK, NodeId(1), 250_000_001, 100, 200, seconds=17, attempts=1, tips=1)
     return Case(terms, policy, unit, Header(), {}, 200, 0, 1_016)
+
+
+def _whole_lease_topped() -> Case:
+    """Return a metered unit that took all of its seconds at the ceiling, a top-up's too: more than the posted price."""
+    case = _worked_example()
+    unit = replace(case.unit, rate=case.terms.ceiling, started=100, mark=100 + 61 + 17)
+    return replace(case, terms=replace(case.terms, billing=Billing.METERED), unit=unit)
 
 
 def _case(random: Random) -> Case:

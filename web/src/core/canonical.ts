@@ -25,9 +25,9 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   "\r": "\\r",
 };
 
-// Return the RFC 8785 bytes of a value made of plain objects, arrays, texts, whole numbers below 2^53, booleans and null.
-// Throws BAD_DOCUMENT for anything else (fractions, -0, bigint, half surrogate pairs, nesting beyond 64), TOO_LARGE
-// above 1 MiB.
+// Return the RFC 8785 bytes of a value made of plain objects, arrays, texts, whole numbers below 2^53, booleans and
+// null. Throws BAD_DOCUMENT for anything else (fractions, -0, bigint, half surrogate pairs, nesting beyond 64),
+// TOO_LARGE above 1 MiB.
 export function encode(value: unknown): Uint8Array<ArrayBuffer> {
   const parts: string[] = [];
   write(value, [], parts);
@@ -233,7 +233,8 @@ function checkSize(size: number): void {
   if (size <= MAX_DOCUMENT_BYTES) return;
   throw new HearthError(
     "TOO_LARGE",
-    `a document has at most ${MAX_DOCUMENT_BYTES} bytes, this one has ${size}; put bulk data into files and name their CIDs`,
+    `a document has at most ${MAX_DOCUMENT_BYTES} bytes, this one has ${size}; ` +
+      "put bulk data into files and name their CIDs",
     HINT,
   );
 }

@@ -29,8 +29,8 @@ const HINT = "a CID looks like bafybei... or Qm...; copy it again from where it 
 const CODEC_NAMES: ReadonlyMap<number, string> = named(CODECS);
 const HASH_NAMES: ReadonlyMap<number, string> = named(HASHES);
 
-// Name a block by its codec and the hash of its bytes: `version` 0 or 1, `codec` one of CODECS, `hashCode` one of HASHES,
-// `digest` 32 bytes, or for IDENTITY the block itself.
+// Name a block by its codec and the hash of its bytes: `version` 0 or 1, `codec` one of CODECS, `hashCode` one of
+// HASHES, `digest` 32 bytes, or for IDENTITY the block itself.
 export class Cid {
   constructor(
     readonly version: number,

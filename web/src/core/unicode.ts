@@ -11,7 +11,8 @@ export function plain(text: string): string {
   return text.replace(HALF_PAIRS, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 }
 
-// Return the text that bytes are in UTF-8, a byte order mark kept as the character it is; undefined where they are none.
+// Return the text that bytes are in UTF-8, a byte order mark kept as the character it is; undefined where they are no
+// text.
 export function fromUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
