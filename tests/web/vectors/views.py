@@ -12,18 +12,27 @@ from hearth.client.reading import _view
 from hearth.client.views import JobView, next_step, verification
 from hearth.market.reads import Posted, UnitView, _lease, _resumed, _view_of, as_written, job_of
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Accused, Best, Header, JobId, NodeId, State, TermsFlag, Unit, UnitFlag
+from hearth.protocol.types import Accused, Best, Header, JobId, NodeId, Policy, State, Terms, TermsFlag, Unit, UnitFlag
 from tests.web.vectors._drawn import NOW, drawn_policy, drawn_terms, drawn_unit, terms_words
 from tests.web.vectors._plain import outcome, plain
 
 JUDGE = "0x" + "7b" * 20
-COUNT = 150
+COUNT = 165
 LOG = Log("", (), b"", 1, bytes(32), bytes(32), 0)
 
 
 _STATES = (
-    *(State.OPEN, State.OPEN, State.RUNNING, State.CLOSING, State.SUBMITTED, State.SUBMITTED, State.DISPUTED),
-    *(State.SETTLED, State.SETTLED, None),
+    *(
+        State.OPEN,
+        State.OPEN,
+        State.OPEN,
+        State.RUNNING,
+        State.CLOSING,
+        State.SUBMITTED,
+        State.SUBMITTED,
+        State.DISPUTED,
+    ),
+    *(State.SETTLED, State.SETTLED, State.BLOCKED, None),
 )
 
 
@@ -47,12 +56,19 @@ def _job(draw: random.Random) -> dict[str, Any]:
     if draw.random() < 0.6:
         # A deadline that leaves time, so that more is said than that there is none.
         terms = replace(terms, deadline=NOW + 10**7, max_seconds=600, match_window=draw.choice((0, 15)))
+    if draw.random() < 0.2:
+        terms = replace(terms, units=1, chunk=1, replicas=3, quorum=2)
     stored, header = _stored(draw, terms.leases)
     attesters = draw.choice((JUDGE, "0x" + "7c" * 20, ""))
-    now = max(0, draw.choice(_turns(stored, terms, policy)) + draw.choice((-1, 0, 1, -3_000)))
-    view = _view(Posted(JobId(bytes(32)), terms, words.pack_terms(terms), (), LOG), header, stored, _Head(now))  # type: ignore[arg-type]
     seen = {NodeId(node): NOW - draw.choice((0, 10, 5_000)) for node in (1, 2)}
     dead_after, waits = draw.choice((90, 900)), draw.choice((None, "", "waits for job 0x12"))
+    turns = _turns(stored, terms, policy) + [
+        formulas.reclaimable_from(one.unit, seen.get(one.unit.node, one.unit.started), dead_after)
+        for one in stored
+        if one.unit.state is State.RUNNING
+    ]
+    now = max(0, draw.choice(turns) + draw.choice((-1, 0, 0, 1, -3_000)))
+    view = _view(Posted(JobId(bytes(32)), terms, words.pack_terms(terms), (), LOG), header, stored, _Head(now))  # type: ignore[arg-type]
     return {
         "terms": terms_words(terms),
         "header": None if header is None else hex(words.pack_header(header)),
@@ -73,27 +89,34 @@ def _job(draw: random.Random) -> dict[str, Any]:
 def _stored(draw: random.Random, leases: int) -> tuple[list[UnitView], Header | None]:
     """Return what storage holds of a job: one unit, or an array's touched ones and its header."""
 
+    ended = leases == 3 and draw.random() < 0.5
+
     def unit() -> UnitView:
-        one = drawn_unit(draw, state=draw.choice(_STATES))
+        one = drawn_unit(draw, state=State.SETTLED if ended else draw.choice(_STATES))
         best = Best(payee="0x" + "9c" * 20, node=NodeId(draw.choice((1, 7))), key=5)
         return UnitView(one, words.pack_best(best), Accused(NodeId(draw.choice((0, 4))), draw.choice((0, NOW))))
 
     if leases <= 1:
         return [unit()], None
-    touched = draw.choice((0, 1, min(leases, 3), min(leases, 5)))
+    touched = 3 if ended else draw.choice((0, 1, min(leases, 3), min(leases, 5)))
     closed, waiting = draw.random() < 0.2, draw.random() < 0.2
     header = Header(closed, waiting, touched, done=touched // 2, failed=0, opened=NOW - 500, leases=leases)
     return [unit() for _ in range(touched)], header
 
 
-def _turns(stored: list[UnitView], terms: Any, policy: Any) -> list[int]:
+def _turns(stored: list[UnitView], terms: Terms, policy: Policy) -> list[int]:
     """Return the seconds near which something changes."""
-    turns = [NOW, terms.deadline + terms.challenge_window]
+    turns = [NOW, terms.deadline + terms.challenge_window] if not stored or len(stored) > 1 else []
     for one in stored:
         unit = one.unit
-        turns += [unit.started, unit.mark, unit.mark + policy.ack_time, formulas.claims_from(terms, policy, unit)]
-        turns += [formulas.claims_from(terms, policy, unit) + policy.claim_ramp]
-        turns += [formulas.settleable_from(terms, policy, unit), formulas.challenge_end(terms, unit)]
+        opens = formulas.claims_from(terms, policy, unit)
+        if unit.state is State.OPEN:
+            turns += [opens, opens + policy.claim_ramp, unit.mark, unit.mark + policy.ack_time]
+            turns += [formulas.expirable_from(formulas.topped(terms, unit), policy)]
+        elif unit.state in (State.SUBMITTED, State.DISPUTED):
+            turns += [formulas.settleable_from(terms, policy, unit), formulas.challenge_end(terms, unit)] * 2
+        else:
+            turns.append(unit.mark)
     return turns
 
 
