@@ -2,6 +2,7 @@
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
+import { type Log, logsOf } from "../core/logs";
 
 export interface Block {
   readonly number: number;
@@ -43,8 +44,9 @@ export function block(value: unknown): Block {
   };
 }
 
-// What a mined transaction used: gas, and the fee in wei.
+// What a mined transaction used, gas and the fee in wei, and what it logged.
 export interface Receipt {
+  readonly logs: readonly Log[];
   readonly from: Hex;
   readonly gas: bigint;
   readonly fee: bigint;
@@ -54,7 +56,8 @@ export function receipt(value: unknown, hash: Hex): Receipt {
   const raw = record(value, "a receipt");
   if (hexOf(raw["transactionHash"], "a transaction", 32) !== hash) throw lies("the receipt of another transaction");
   const gas = amount(raw["gasUsed"], "gas");
-  return { from: hexOf(raw["from"], "a sender", 20), gas, fee: gas * amount(raw["effectiveGasPrice"] ?? "0x0", "a price") };
+  const fee = gas * amount(raw["effectiveGasPrice"] ?? "0x0", "a price");
+  return { from: hexOf(raw["from"], "a sender", 20), gas, fee, logs: logsOf(raw["logs"]) };
 }
 
 function record(value: unknown, what: string): Record<string, unknown> {

@@ -1,7 +1,7 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
 import { Fragment } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import { Jobs as Reader, type Standing } from "../../chain/jobs";
 import type { Market } from "../../chain/market";
@@ -11,7 +11,9 @@ import { HearthError } from "../../core/errors";
 import type { MarketEvent } from "../../core/events";
 import { escrowAtPost, jobHolds } from "../../core/money";
 import { unpackParents } from "../../core/parents";
-import type { Posted } from "../../core/posted";
+import { Strays } from "../../core/logs";
+import { eventsIn, type Posted } from "../../core/posted";
+import { type Receipt, receiptOf } from "../../core/receipt";
 import { eventFacts, outcomeWords } from "../../core/sentences";
 import { nextStep, type Seen, verification } from "../../core/steps";
 import { slugOf } from "../../core/tiers";
@@ -26,6 +28,7 @@ import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { Results } from "../parts/result";
 import { Amount, Moment, State, Stranger, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
@@ -88,8 +91,14 @@ export function JobPage({ context }: { readonly context: Context }) {
         posted.error === undefined && <p>{WORDS.nothingYet}</p>
       ) : (
         <>
-          <Head whole={whole.value} asset={network.asset} now={ready.head.time} attesters={network.contracts.Attesters} />
+          <Head whole={whole.value} market={ready.market} now={ready.head.time} />
           <Timeline market={ready.market} events={whole.value.events} asset={network.asset} />
+          <Results
+            context={context}
+            posted={whole.value.standing.posted}
+            view={whole.value.standing.view}
+            events={whole.value.events}
+          />
           <Units whole={whole.value} />
           <TermsOf posted={whole.value.standing.posted} asset={network.asset} attesters={network.contracts.Attesters} />
           <AsCommands job={job} />
@@ -112,16 +121,12 @@ async function readWhole(reader: Reader, posted: Posted, at: Block): Promise<Who
 
 interface HeadProps {
   readonly whole: Whole;
-  readonly asset: Asset;
+  readonly market: Market;
   readonly now: number;
-  readonly attesters: Hex;
 }
 
-function Head({ whole, asset, now, attesters }: HeadProps) {
-  const { view, posted, header } = whole.standing;
-  const locked = escrowAtPost(posted.terms);
-  const held = jobHolds(posted.terms, header, view.units);
-  const { paid, refunded } = moneyOf(whole.events);
+function Head({ whole, market, now }: HeadProps) {
+  const { view, posted } = whole.standing;
   const states = [...counts(view)].filter(([, count]) => count > 0);
   return (
     <>
@@ -136,31 +141,65 @@ function Head({ whole, asset, now, attesters }: HeadProps) {
             <Whole hex={posted.terms.submitter} />
           </a>
         </dd>
-        <dt>Locked at post</dt>
-        <dd><Amount value={locked} asset={asset} /></dd>
-        <dt>Paid</dt>
-        <dd><Amount value={paid} asset={asset} /></dd>
-        <dt>Refunded</dt>
-        <dd><Amount value={refunded} asset={asset} /></dd>
-        <dt>Still held</dt>
-        <dd><Amount value={held} asset={asset} /></dd>
         <dt>Deadline</dt>
         <dd><Moment at={posted.terms.deadline} now={now} /></dd>
         <dt>Checked by</dt>
-        <dd>{verification(posted.terms, attesters)}</dd>
+        <dd>{verification(posted.terms, market.network.contracts.Attesters)}</dd>
       </dl>
+      <Money whole={whole} market={market} />
     </>
   );
 }
 
-// What the events of a job say was paid for it, and given back.
-function moneyOf(events: readonly MarketEvent[]): { readonly paid: bigint; readonly refunded: bigint } {
-  let [paid, refunded] = [0n, 0n];
-  for (const event of events) {
-    if ("pay" in event) paid += event.pay;
-    if ("refund" in event) refunded += event.refund;
-  }
-  return { paid, refunded };
+// Transactions whose receipts are read unasked.
+const FEW = 200;
+
+// Where the job's money is and went, by the splits of Escrow in the same transactions: the words of `hearth job receipt`.
+function Money({ whole, market }: { readonly whole: Whole; readonly market: Market }) {
+  const { standing, events } = whole;
+  const { view, posted } = standing;
+  const { asset } = market.network;
+  const hashes = [...new Set(events.map((event) => event.log.txHash))];
+  const [asked, setAsked] = useState(false);
+  const { value, error } = useLoad(
+    asked || hashes.length <= FEW ? () => readReceipt(market, whole, hashes) : undefined,
+    posted.jobId,
+    [events, asked],
+  );
+  const rows: readonly (readonly [string, bigint | undefined])[] = [
+    ["locked", value?.escrow ?? escrowAtPost(posted.terms)],
+    ["still held", value?.stillLocked ?? jobHolds(posted.terms, standing.header, view.units)],
+    ["workers got", value?.workers],
+    ["keepers got", value?.keepers],
+    ["the market's fee", value?.marketFee],
+    ["refunded", value?.refunded],
+  ];
+  return (
+    <>
+      <h2>Money</h2>
+      <dl>
+        {rows.map(([name, amount]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd><Amount value={amount} asset={asset} /></dd>
+          </Fragment>
+        ))}
+      </dl>
+      {error !== undefined && <Failure error={error} />}
+      {value === undefined && !asked && hashes.length > FEW && (
+        <button type="button" onClick={() => setAsked(true)}>{`Add up ${hashes.length} transactions`}</button>
+      )}
+    </>
+  );
+}
+
+async function readReceipt(market: Market, { standing, events }: Whole, hashes: readonly Hex[]): Promise<Receipt> {
+  const { network } = market;
+  const { receipts } = await market.about([], hashes);
+  const transactions = new Map(
+    hashes.map((hash) => [hash, [...eventsIn(receipts.get(hash)?.logs ?? [], network, new Strays())]]),
+  );
+  return receiptOf(standing.view, standing.posted.jobId, events, transactions, network.contracts.JobRegistry);
 }
 
 interface TimelineProps {
