@@ -51,7 +51,7 @@ def _lines(server: WebServer, *, local: bool) -> Iterator[str]:
         from hearth.local.devnet import KEYS
         from hearth.local.market import DEVNET_ACCOUNTS
 
-        chain, key = served.network["chain_id"], KEYS[DEVNET_ACCOUNTS["dev"]]
-        yield f"  in a wallet: add the network {served.network['rpc'][0]} with chain id {chain}, and import the key of dev,"
+        rpc, chain, key = served.network["rpc"][0], served.network["chain_id"], KEYS[DEVNET_ACCOUNTS["dev"]]
+        yield f"  in a wallet: add the network {rpc} with chain id {chain}, and import the key of dev,"
         yield f"  {key}: everybody has it, and its money is play money"
     yield "Ctrl-C ends it"
