@@ -214,7 +214,8 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |keeper list keeper run keeper status keeper explain keeper bundle keeper reload
     |net status net workers net jobs net params net events net verify
     |gov status gov queue gov drop gov execute gov pause gov accept
-    |store import store export"""
+    |store import store export
+    |web"""
     names = set()
     for part in wanted.split("|"):
         words = part.split()
