@@ -80,8 +80,8 @@ describe("a job at a block", () => {
     const looks = data.jobs.flatMap((job) => job.looks);
     const said = looks.flatMap((look) => look.next);
     const ways = [/^nothing/, /^no attempt/, /^better/, /^node \d+ may take/, /any fitting/, /accepts its judge/];
-    const more = [/cheaper ones/, /is excluded/, /^anyone may propose/, /is late or silent/, /runs it/, /may still submit/];
-    const rest = [/notice is over/, /refund it/, /attesters may sign/, /may confirm it/, /may dispute it/, /on probation/];
+    const more = [/cheaper ones/, /is excluded/, /^anyone may propose/, /is late or silent/, /runs it/, /still submit/];
+    const rest = [/notice is over/, /refund it/, /attesters may sign/, /may confirm it/, /may dispute it/, /probation/];
     for (const way of [...ways, ...more, ...rest, /^waits for other/, /^waits for job/, /looks at it/, /not ruled/]) {
       expect(said.some((one) => way.test(one)), String(way)).toBe(true);
     }
