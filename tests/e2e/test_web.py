@@ -47,6 +47,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 POSTED = "0x" + topic_of(JobPosted).hex()
+MONEY = {
+    "locked": "escrow",
+    "still held": "still_locked",
+    "workers got": "workers",
+    "the market's fee": "market_fee",
+    "keepers got": "keepers",
+    "refunded": "refunded",
+}
+"""What the page calls the parts of `hearth job receipt`."""
 NAMES = ("good", "failing", "array", "hostile", "child", "open", "blocked", "rest", "cancelled")
 
 
@@ -184,17 +193,9 @@ def told_by(market: WebMarket, job: str) -> dict[str, Any]:
     """Return what the commands say of a job, as its page shows it."""
     shown, receipt = market.run("job", "show", job), market.run("job", "receipt", job)
     lines = market.place.hearth("job", "events", job, "--json").out.splitlines()
-    names = {
-        "Locked for it": "escrow",
-        "Still locked": "still_locked",
-        "To workers": "workers",
-        "Market fee": "market_fee",
-        "To keepers": "keepers",
-        "Refunded": "refunded",
-    }
     return {
         "verdict": f"{shown['state']}, {shown['verdict']}",
-        "money": {name: receipt[key] for name, key in names.items()},
+        "money": {name: receipt[key] for name, key in MONEY.items()},
         "checked by": shown["verify"],
         "submitter": shown["submitter"],
         "timeline": [json.loads(line)["text"] for line in lines],
@@ -216,11 +217,10 @@ def told_by(market: WebMarket, job: str) -> dict[str, Any]:
 def shown_of(page: Page) -> dict[str, Any]:
     """Return the same of a job's page."""
     said = terms(page)
-    money = ("Locked for it", "Still locked", "To workers", "Market fee", "To keepers", "Refunded")
     head = page.locator("main .state").first
     return {
         "verdict": head.evaluate("(one) => one.parentElement.innerText.slice(2).split(':')[0]") if head.count() else "",
-        "money": {name: said[name]["exact"] for name in money if name in said},
+        "money": {name: said[name]["exact"] for name in MONEY if name in said},
         "checked by": said.get("Checked by", {}).get("text"),
         "submitter": said.get("Submitter", {}).get("text"),
         "timeline": timeline(page),
@@ -272,6 +272,9 @@ def test_job__hostile_strings__reach_no_reader(market: WebMarket, through: str, 
     page = open_page(seen, through, link(market, market.jobs["hostile"]))
     becomes(page, lambda page: len(timeline(page)), 4, "its events")
     assert "the program trapped" in timeline(page)[-1]
+    for stream in ("stdout", "stderr"):
+        said = page.inner_text(f"section[aria-label={stream}] pre")
+        assert said == "red U+202Egnp.exeU+202C U+200BU+0000 <img src=x onerror=alert(1)>"
     assert unseen(page) == [] and page.query_selector("main img") is None
 
     with market.rpc.changing(refusing(lambda ask: ask.method == "eth_getLogs", HOSTILE)):
@@ -398,7 +401,7 @@ def test_liar__terms_of_a_job_altered__are_named_and_no_job_is_shown_by_them(
         assert job not in jobs(page)
         go(page, link(market, job))
         page.wait_for_selector(f".failure >> text=job {job} is on chain, and no log posts it")
-        assert timeline(page) == [] and "Locked for it" not in terms(page)
+        assert timeline(page) == [] and "locked" not in terms(page)
         go(page, link(market, market.jobs["good"]))
         becomes(page, lambda page: len(timeline(page)), 4, "a job that nobody altered")
 
@@ -606,7 +609,7 @@ def test_requests__a_job_by_its_link__reads_its_own_blocks_alone(
 ) -> None:
     job, begun = market.jobs["good"], len(market.rpc.asked)
     page = open_page(seen, through, link(market, job))
-    becomes(page, lambda page: terms(page).get("Refunded", {}).get("exact") is not None, True, "all of it")
+    becomes(page, lambda page: terms(page).get("refunded", {}).get("exact") is not None, True, "all of it")
     asked = [asks for asks in market.rpc.asked[begun:] if not is_poll(asks)]
     _, found, *rest = asked
     # The post is in the one block that the link names; then how it stands and its events, and when these were.
@@ -703,7 +706,7 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
     assert focused(page)["title"] == job
 
 
-ROUTES = ("jobs", "job", "workers", "network", "files", "about")
+ROUTES = ("jobs", "job", "workers", "network", "check", "files", "about")
 GRAVE = ("serious", "critical")
 
 
@@ -725,7 +728,7 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
         page.wait_for_selector("text=Solvent at block")
     elif name == "about":
         page.wait_for_selector("text=bafy")
-    elif name != "files":
+    elif name not in ("check", "files"):
         page.wait_for_selector("main tbody tr")
 
 

@@ -21,6 +21,7 @@ const PAGES = {
   jobs: Jobs,
   workers: lazy(async () => (await import("./pages/workers")).Workers),
   network: lazy(async () => (await import("./pages/network")).NetworkPage),
+  check: lazy(async () => (await import("./pages/check")).Check),
   files: lazy(async () => (await import("./pages/files")).Files),
   about: lazy(async () => (await import("./pages/about")).About),
 } as const;

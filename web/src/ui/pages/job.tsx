@@ -8,9 +8,11 @@ import { Jobs as Reader, type Standing, standingAt } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import type { MarketEvent } from "../../core/events";
+import { Strays } from "../../core/logs";
 import { type Parent, unpackParents } from "../../core/parents";
 import type { Network } from "../../core/network";
-import type { Posted } from "../../core/posted";
+import { eventsIn, type Posted } from "../../core/posted";
+import { receiptOf } from "../../core/receipt";
 import { eventFacts, outcomeWords } from "../../core/sentences";
 import { nextStep, type Seen, verification } from "../../core/steps";
 import { slugOf } from "../../core/tiers";
@@ -25,9 +27,9 @@ import { BILLING, STATE } from "../../generated/states";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
-import { Money } from "../parts/money";
 import { NoMarket } from "../parts/no-market";
-import { Moment, State, Stranger, Whole } from "../parts/shown";
+import { Results } from "../parts/result";
+import { Amount, Moment, State, Stranger, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
@@ -116,9 +118,21 @@ export function JobPage({ context }: { readonly context: Context }) {
         posted.error === undefined && <p>{WORDS.nothingYet}</p>
       ) : (
         <>
-          <Head whole={asOf(whole.value, ready.head.time)} about={about.value} network={network} now={ready.head.time} />
+          <Head whole={asOf(whole.value, ready.head.time)} network={network} now={ready.head.time} />
+          <Money
+            whole={asOf(whole.value, ready.head.time)}
+            mined={about.value?.receipts}
+            network={network}
+            all={most < whole.value.events.length ? () => setMost(Infinity) : undefined}
+          />
           <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
           <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
+          <Results
+            context={context}
+            posted={whole.value.standing.posted}
+            view={whole.value.standing.view}
+            events={whole.value.events}
+          />
           <Units whole={asOf(whole.value, ready.head.time)} />
           <TermsOf posted={whole.value.standing.posted} asset={network.asset} attesters={network.contracts.Attesters} />
           <AsCommands job={job} />
@@ -156,12 +170,11 @@ function waiting(whole: Whole): Whole {
 
 interface HeadProps {
   readonly whole: Whole;
-  readonly about: About | undefined;
   readonly network: Network;
   readonly now: number;
 }
 
-function Head({ whole, about, network, now }: HeadProps) {
+function Head({ whole, network, now }: HeadProps) {
   const { view, posted } = whole.standing;
   const { Attesters } = network.contracts;
   const states = [...counts(view)].filter(([, count]) => count > 0);
@@ -179,12 +192,59 @@ function Head({ whole, about, network, now }: HeadProps) {
             <Whole hex={posted.terms.submitter} />
           </a>
         </dd>
-        <Money standing={whole.standing} events={whole.events} mined={about?.receipts ?? new Map()} network={network} />
         <dt>Deadline</dt>
         <dd><Moment at={posted.terms.deadline} now={now} /></dd>
         <dt>Checked by</dt>
         <dd>{verification(posted.terms, Attesters)}</dd>
       </dl>
+    </>
+  );
+}
+
+interface MoneyProps {
+  readonly whole: Whole;
+  // What the transactions of the events came to, as far as they were read.
+  readonly mined: ReadonlyMap<Hex, Receipt> | undefined;
+  readonly network: Network;
+  // Read the rest of them.
+  readonly all: (() => void) | undefined;
+}
+
+// Where the job's money is and went, by the splits of Escrow in the same transactions: the words of `hearth job receipt`.
+function Money({ whole, mined, network, all }: MoneyProps) {
+  const { standing, events } = whole;
+  const hashes = [...new Set(events.map((event) => event.log.txHash))];
+  const transactions = useMemo(
+    () => new Map(hashes.map((hash) => [hash, [...eventsIn(mined?.get(hash)?.logs ?? [], network, new Strays())]])),
+    [mined, events],
+  );
+  const money = receiptOf(standing.view, standing.posted.jobId, events, transactions, network.contracts.JobRegistry);
+  // What is not known yet is not zero.
+  const complete = hashes.every((hash) => mined?.has(hash) === true);
+  const rows: readonly (readonly [string, bigint | undefined])[] = [
+    ["locked", money.escrow],
+    ["still held", money.stillLocked],
+    ["workers got", complete ? money.workers : undefined],
+    ["keepers got", complete ? money.keepers : undefined],
+    ["the market's fee", money.marketFee],
+    ["refunded", complete ? money.refunded : undefined],
+  ];
+  return (
+    <>
+      <h2>Money</h2>
+      <dl>
+        {rows.map(([name, amount]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd><Amount value={amount} asset={network.asset} /></dd>
+          </Fragment>
+        ))}
+      </dl>
+      {all !== undefined && (
+        <p>
+          <button type="button" onClick={all}>{`Add up ${hashes.length} transactions`}</button>
+        </p>
+      )}
     </>
   );
 }
