@@ -1,13 +1,14 @@
 // Logs of a range of blocks in pieces that halve as providers refuse, and grow again; newest first or oldest first.
 //
 // Public nodes serve ranges of 10,000 blocks, some of 5, and say so in their own words: any refusal of a range of more
-// than one block is taken for "too wide". Mirrors hearth/chain/rpc.py `logs`.
+// than one block is taken for "too wide", and so is an answer that is longer than is read. Mirrors hearth/chain/rpc.py `logs`.
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { type Log, logsOf } from "../core/logs";
 import { lies } from "./answers";
-import type { Rpc } from "./rpc";
+import type { Ask, Said } from "./endpoint";
+import { type Rpc, TooMuch } from "./rpc";
 
 export interface Filter {
   readonly addresses: readonly Hex[];
@@ -54,7 +55,7 @@ export async function* pieces(
   while (from <= to) {
     const width = Math.min(span.width, to - from + 1);
     const piece = range.backwards ? { from: to - width + 1, to } : { from, to: from + width - 1 };
-    const [said] = await rpc.ask([{ method: "eth_getLogs", params: [asked(filter, piece)] }]);
+    const said = await answered(rpc, { method: "eth_getLogs", params: [asked(filter, piece)] }, width > 1);
     if (said === undefined || !said.ok) {
       if (width === 1) throw new HearthError("RPC_ERROR", `the RPC refuses logs: ${said?.message ?? ""}`, "name another RPC");
       span.refused(width);
@@ -64,6 +65,16 @@ export async function* pieces(
     span.served();
     if (range.backwards) to = piece.from - 1;
     else from = piece.to + 1;
+  }
+}
+
+// What was said to a request; undefined where the answer was too much, and less can be asked for.
+async function answered(rpc: Rpc, ask: Ask, wide: boolean): Promise<Said | undefined> {
+  try {
+    return (await rpc.ask([ask]))[0];
+  } catch (error) {
+    if (wide && error instanceof TooMuch) return undefined;
+    throw error;
   }
 }
 
