@@ -160,7 +160,7 @@ def _serve(settings: Settings, metrics: WorkerMetrics, runtimes: Mapping[str, Ru
 
 
 def _keep_manifest(settings: Settings) -> None:
-    """Store what the gateway is asked for first; where the store takes nothing, the worker takes no jobs and says so."""
+    """Store what the gateway is asked for first. Where the store takes nothing, no job is taken, and that is said."""
     try:
         store_manifest(settings)
     except HearthError as error:

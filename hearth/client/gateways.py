@@ -37,14 +37,14 @@ class NodeGateways:
         self._session = session
         self._until = until
         self._stores: dict[NodeId, Store] = {}
-        self._unsearched = set(nodes)
+        self._known, self._searched = set(nodes), set[NodeId]()
         self._named: dict[NodeId, Named] = {}
         self._patience = Patience(IN_VAIN_SECONDS)
         self._asked = 0
 
     def know(self, nodes: Iterable[NodeId]) -> None:
         """Take up nodes of which something may be fetched."""
-        self._unsearched.update(set(nodes) - self._named.keys())
+        self._known.update(nodes)
 
     def behind(self, node: NodeId) -> Store:
         """Return the store for what a node has made, the session's for NOBODY; it is not to be closed."""
@@ -89,11 +89,11 @@ class NodeGateways:
         from hearth.market.manifest import find_manifest, last_named
 
         market = self._session.market
-        if node in self._unsearched:
+        if node not in self._searched:
             # All at once: a search for many nodes asks no more of a provider than one for a single node.
-            until = min(time.monotonic() + LOOK_SECONDS, self._until)
-            self._named |= last_named(market, self._unsearched, market.port.head(), until=until)
-            self._unsearched.clear()
+            until, wanted = min(time.monotonic() + LOOK_SECONDS, self._until), self._known - self._searched
+            self._named |= last_named(market, wanted, market.port.head(), until=until)
+            self._searched |= wanted
         named = self._named.get(node)
         found = None if named is None else find_manifest(market, named, self._session.store)
         return () if found is None else found.gateways

@@ -34,6 +34,8 @@ MAX_TEXT: Final = 64
 """Characters of a name."""
 SPAN: Final = 10_000
 """Blocks of logs that are asked for at once."""
+MAX_IDS: Final = 256
+"""Nodes that a search for logs names; of more, the logs of all are read."""
 STORE_SECONDS: Final = 5.0
 """How long one's own store may take for a manifest that its call does not carry."""
 _PLACES: Final = 4
@@ -148,7 +150,8 @@ def last_named(market: Market, nodes: Iterable[NodeId], head: Block, *, until: f
     """
     wanted, found = set(nodes), dict[NodeId, Named]()
     last = head.number
-    topics = ([topic_of(NodeRegistered), topic_of(OfferChanged)], [int(node).to_bytes(32, "big") for node in wanted])
+    ids = [int(node).to_bytes(32, "big") for node in wanted] if len(wanted) <= MAX_IDS else None
+    topics = ([topic_of(NodeRegistered), topic_of(OfferChanged)], ids)
     while last >= market.network.deploy_block and wanted - found.keys() and time.monotonic() < until:
         first = max(market.network.deploy_block, last - SPAN + 1)
         logs = market.port.logs([market.network.nodes], topics, from_block=first, to_block=last)

@@ -6,12 +6,16 @@ of the others is one attack. Everything is read by the command line, from a real
 
 from __future__ import annotations
 
+import hashlib
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,18 +23,20 @@ from hearth.chain.port import Call
 from hearth.client import results
 from hearth.local import devnet
 from hearth.market.events import NodeRegistered
+from hearth.market.manifest import Manifest
 from hearth.market.reads import Market
 from hearth.protocol.types import SENTINEL, Billing, Needs, Offer, Outcome, Runtime, Terms, TermsFlag
 from hearth.spec import Blob, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedOutput
 from hearth.spec.resolved import canonical as canonical_of
+from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
-from hearth.storage import unixfs
 from hearth.storage.cid import Cid
-from hearth.storage.stores import FolderStore, MemoryStore, StoreBase
+from hearth.storage.stores import FolderStore, MemoryStore, StoreBase, strangers
 from hearth.storage.stores.gateway_server import GatewayServer
 from hearth.storage.unixfs import Link
 from tests.kit import build
+from tests.kit.http import answering, send
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.storage.test_unixfs import SHARD, bomb, directory, put
@@ -387,7 +393,7 @@ def apart(place: Town, job: str, tmp_path_factory: pytest.TempPathFactory) -> It
             "PASS",
             f"http://127.0.0.1:{port} gives the block of the node's manifest",
         )
-        place.start("apart", "-m", "worker", "--config", str(config))
+        place.start("apart", "-m", "worker", "--config", str(config), "--json")
         example = EXAMPLES / "wordcount-array"
         file = tmp_path_factory.mktemp("apart") / "job.yaml"
         spec = (example / "job.yaml").read_text().replace("./", f"{example}/").replace("units: 24", "units: 2")
@@ -402,7 +408,8 @@ def apart(place: Town, job: str, tmp_path_factory: pytest.TempPathFactory) -> It
 
         wait(submitted, "the worker has run the job", 200)
         yield name, f"http://127.0.0.1:{port}"
-        place.stop("apart")
+        if "apart" in place.processes:
+            place.stop("apart")
 
 
 def test_job_get__results_in_the_workers_own_store_alone__come_from_its_gateway(
@@ -419,5 +426,53 @@ def test_job_get__results_in_the_workers_own_store_alone__come_from_its_gateway(
     # Nothing of it stays here but what is asked for.
     assert set((place.home / "store" / "blocks").rglob("*")) == held
     kept = place.hearth("job", "get", name, "--unit", "0", "-o", str(tmp_path / "kept"), "--pin", "--json")
-    assert kept.code == 0 and (place.home / "store" / "blocks").rglob("*") != held
+    assert kept.code == 0 and set((place.home / "store" / "blocks").rglob("*")) > held
     assert place.session.store.has(cids.parse(kept.json["units"][0]["outputs"]))
+
+
+def test_worker_status__node_with_a_gateway__says_where_its_results_are(place: Town, apart: tuple[str, str]) -> None:
+    status = ("worker", "status", "--config", str(place.home / "worker2.toml"))
+    assert place.hearth(*status, "--json").json["process"]["gateways"] == [apart[1]]
+    assert f"  results can be fetched at {apart[1]}\n" in place.hearth(*status).out
+    # The log says no difference between worker.toml and the chain.
+    assert "another manifest" not in (place.home / "apart.log").read_text()
+
+
+def test_worker_drain__serves_to_its_end_and_lets_go_of_the_port(place: Town, apart: tuple[str, str]) -> None:
+    url = urlsplit(apart[1])
+    address = (str(url.hostname), int(url.port or 0))
+    socket.create_connection(address, timeout=5).close()
+    assert place.hearth("worker", "drain", "--config", str(place.home / "worker2.toml"), "--json").code == 0
+    assert place.processes["apart"].wait(60) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, timeout=5)
+
+
+def test_job_get__gateways_that_lie_stall_and_lead_elsewhere__cost_seconds_and_give_nothing(
+    place: Town, job: str, cheat: Cheat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains by the gateways that it names: a few seconds of who asks for its own results, and no more."""
+    monkeypatch.setattr(strangers, "BLOCK_SECONDS", 1.0)
+    elsewhere: list[str] = []
+
+    def lead(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 307, b"", Location=f"{place.url}/admin")
+
+    def lie(handler: BaseHTTPRequestHandler) -> None:
+        elsewhere.append(handler.path)
+        send(handler, 200, b"lies")
+
+    with answering(lambda handler: time.sleep(30)) as stalls, answering(lead) as leads, answering(lie) as lies:
+        urls = tuple(f"http://127.0.0.1:{port}" for port in (stalls, leads, lies, place.port))
+        document = canonical.encode(Manifest("x", "de", (), urls).document())
+        offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=32)
+        call = cheat.calls.update_offer(cheat.node, offer, hashlib.sha256(document).digest(), document)
+        place.sender(2).send(call, key="update/hostile")
+        began = time.monotonic()
+        told = place.hearth("job", "get", job, "--unit", "7", "-o", str(tmp_path / "out"), "--json")
+        took = time.monotonic() - began
+        assert (told.code, told.error["code"]) == (9, "BLOCK_CORRUPT") and list(tmp_path.iterdir()) == []
+        assert len(elsewhere) == 1 and took < 10
+        assert f"the gateways that it names are asked, {len(urls)} in all" in told.err
+        whole = place.hearth("job", "get", job, "-o", str(tmp_path / "all"), "--json")
+        assert whole.error["code"] == "RESULTS_INCOMPLETE" and whole.json["unread"] == len(LOST)

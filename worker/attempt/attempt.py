@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -182,9 +182,8 @@ class Attempt:
         for tried, state in enumerate(states):
             now = time.monotonic()
             share = now + (until - now) / (len(states) - tried)
-            with closing(self._behind(state.node, share)) as store:
-                placed = resume.place(state, Fetch(store, work, share, work.stop, means.bounds))
-            if placed:
+            store = self._behind(state.node, share)
+            if resume.place(state, Fetch(store, work, share, work.stop, means.bounds)):
                 work.resumes = state.attempt
                 return
             means.tally.unusable += 1
@@ -192,12 +191,12 @@ class Attempt:
     def _behind(self, node: NodeId, until: float) -> Store:
         """Return the stores, and as the last resort what a node names, until a time of `time.monotonic`."""
         means = self._means
-
-        def gateways() -> Store | None:
-            urls = means.gateways(node)
-            return StrangersStore(f"node {node}", urls, local=means.local, until=until) if urls else None
-
-        return LastResort(means.store, gateways)
+        urls = means.gateways(node)
+        if not urls:
+            return means.store
+        strangers = StrangersStore(f"node {node}", urls, local=means.local, until=until)
+        # Stores that search for what they have not would else take all of the time.
+        return LastResort(means.store, lambda: strangers, first_share=0.5)
 
     def _run_unit(self, found: Gathered, deadline: Callable[[], float]) -> Kept:
         """Run until the margin before a deadline of `time.monotonic`, and judge; nothing is stored yet."""

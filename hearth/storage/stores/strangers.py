@@ -166,12 +166,13 @@ class LastResort(StoreBase):
 
     `last` is called once, at the first block that `first` does not give; None from it is no store at all. Once that
     store has given a block it is asked first until it lacks one: a store that searches long for what it has not would
-    else be waited for at every block of a tree that only the other has.
+    else be waited for at every block of a tree that only the other has. Of the time for a block `first` has the part
+    `first_share`: all of it, where the time for all blocks together leaves the last its own.
     """
 
-    def __init__(self, first: Store, last: Callable[[], Store | None]) -> None:
+    def __init__(self, first: Store, last: Callable[[], Store | None], *, first_share: float = 1.0) -> None:
         super().__init__(first.url, writable=first.writable)
-        self._first, self._open = first, last
+        self._first, self._open, self._first_share = first, last, first_share
         self._opened = False
         self._last: Store | None = None
         self._gives = False
@@ -183,7 +184,7 @@ class LastResort(StoreBase):
             stores.insert(0, self._last)
         for store in stores:
             try:
-                return store.get_block(cid, timeout)
+                return store.get_block(cid, timeout * (self._first_share if store is self._first else 1.0))
             except (StoreDown, BlockMissing, BlockCorrupt, TooLarge) as error:
                 self._gives = False
                 errors.append(error)
