@@ -94,7 +94,7 @@ def origin_of(url: str) -> str:
 class WebServer(CrowdServer):
     """Serve the page on loopback while the context is open; `port` 0 picks a free one.
 
-    Raises ConfigError PORT_TAKEN.
+    Raises ConfigError PORT_BUSY.
     """
 
     def __init__(self, served: Served, port: int = PORT) -> None:
@@ -107,7 +107,7 @@ class WebServer(CrowdServer):
             raise ConfigError(
                 f"port {port} of {HOST} cannot be served on: {getattr(error, 'strerror', None) or error}",
                 hint="hearth web --port 0 takes a free one",
-                code="PORT_TAKEN",
+                code="PORT_BUSY",
             ) from error
 
     @property

@@ -13,7 +13,6 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.storage import cid as cids
-from hearth.storage import unixfs
 from hearth.storage.stores import FolderStore, MemoryStore
 from hearth.web import files, server
 from hearth.web.files import File, Page
@@ -363,7 +362,7 @@ def test_request__a_long_head__is_431(web: WebServer) -> None:
 def test_server__a_port_that_is_taken__is_refused(web: WebServer) -> None:
     with pytest.raises(ConfigError) as caught:
         WebServer(web.served, web.server_address[1])
-    assert caught.value.code == "PORT_TAKEN"
+    assert caught.value.code == "PORT_BUSY"
     assert "--port 0" in caught.value.hint
 
 

@@ -9,11 +9,12 @@ from hearth.protocol import zones
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the zones with their countries, and the matrix of distances."""
+    """Return the zones with their countries, the matrix of distances, and what people write for some countries."""
     return {
         "ZONES": [
             {"number": zone.number, "slug": zone.slug, "title": zone.title, "countries": sorted(zone.countries)}
             for zone in zones.ZONES
         ],
         "DISTANCE": zones.DISTANCE,
+        "ALIASES": zones.ALIASES,
     }

@@ -11,7 +11,7 @@ from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters, network_of
 from hearth.protocol.units import Asset
 
-_GOOD = Network(
+NETWORK = Network(
     name="devnet",
     chain_id=31_337,
     genesis_hash=bytes(range(32)),
@@ -32,7 +32,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def _files() -> Iterator[dict[str, Any]]:
-    good = _GOOD.as_dict()
+    good = NETWORK.as_dict()
     yield good
     yield {**good, "deployed_chain_id": 1, "explorer": "https://explorer.example"}
     yield {**good, "asset": {"symbol": "USDC", "decimals": 6, "address": "0x" + "Ab" * 20}}

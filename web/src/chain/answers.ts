@@ -2,18 +2,7 @@
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
-
-// A log as the core decodes it, with where it stands; `time` is its block's second where the provider says so.
-export interface Log {
-  readonly address: Hex;
-  readonly topics: readonly Hex[];
-  readonly data: Hex;
-  readonly block: number;
-  readonly blockHash: Hex;
-  readonly tx: Hex;
-  readonly index: number;
-  readonly time: number | undefined;
-}
+import { type Log, logsOf } from "../core/logs";
 
 export interface Block {
   readonly number: number;
@@ -55,26 +44,20 @@ export function block(value: unknown): Block {
   };
 }
 
-// Logs as they came, those that are marked as removed left out.
-export function logs(value: unknown): Log[] {
-  if (!Array.isArray(value)) throw lies("logs are no list");
-  return value.map((one) => record(one, "a log")).filter((one) => one["removed"] !== true).map(log);
+// What a mined transaction used, gas and the fee in wei, and what it logged.
+export interface Receipt {
+  readonly logs: readonly Log[];
+  readonly from: Hex;
+  readonly gas: bigint;
+  readonly fee: bigint;
 }
 
-function log(raw: Record<string, unknown>): Log {
-  const topics = raw["topics"];
-  if (!Array.isArray(topics) || topics.length > 4) throw lies("topics that no log has");
-  const time = raw["blockTimestamp"];
-  return {
-    address: hexOf(raw["address"], "a log's address", 20),
-    topics: topics.map((topic) => hexOf(topic, "a topic", 32)),
-    data: hexOf(raw["data"], "a log's data"),
-    block: quantity(raw["blockNumber"], "a log's block"),
-    blockHash: hexOf(raw["blockHash"], "a log's block", 32),
-    tx: hexOf(raw["transactionHash"], "a log's transaction", 32),
-    index: quantity(raw["logIndex"], "a log's index"),
-    time: time === undefined || time === null ? undefined : quantity(time, "a log's time"),
-  };
+export function receipt(value: unknown, hash: Hex): Receipt {
+  const raw = record(value, "a receipt");
+  if (hexOf(raw["transactionHash"], "a transaction", 32) !== hash) throw lies("the receipt of another transaction");
+  const gas = amount(raw["gasUsed"], "gas");
+  const fee = gas * amount(raw["effectiveGasPrice"] ?? "0x0", "a price");
+  return { from: hexOf(raw["from"], "a sender", 20), gas, fee, logs: logsOf(raw["logs"]) };
 }
 
 function record(value: unknown, what: string): Record<string, unknown> {

@@ -5,7 +5,8 @@
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
-import { type Log, lies, logs } from "./answers";
+import { type Log, logsOf } from "../core/logs";
+import { lies } from "./answers";
 import type { Rpc } from "./rpc";
 
 export interface Filter {
@@ -59,7 +60,7 @@ export async function* pieces(
       span.refused(width);
       continue;
     }
-    yield { ...piece, logs: checked(logs(said.value), filter, piece) };
+    yield { ...piece, logs: checked(logsOf(said.value), filter, piece) };
     span.served();
     if (range.backwards) to = piece.from - 1;
     else from = piece.to + 1;
@@ -78,16 +79,16 @@ function asked(filter: Filter, piece: { from: number; to: number }): Record<stri
 function checked(found: readonly Log[], filter: Filter, piece: { from: number; to: number }): Log[] {
   const seen = new Set<string>();
   for (const one of found) {
-    const place = `${one.blockHash} ${one.index}`;
+    const place = `${one.blockHash} ${one.logIndex}`;
     const fits = filter.topics.every((wanted, at) => {
       const topic = one.topics[at];
       return wanted === null || (topic !== undefined && (typeof wanted === "string" ? topic === wanted : wanted.includes(topic)));
     });
-    if (!filter.addresses.includes(one.address) || !fits || one.block < piece.from || one.block > piece.to) {
+    if (!filter.addresses.includes(one.address) || !fits || one.blockNumber < piece.from || one.blockNumber > piece.to) {
       throw lies("a log that was not asked for");
     }
     if (seen.has(place)) throw lies("a log twice");
     seen.add(place);
   }
-  return [...found].sort((a, b) => a.block - b.block || a.index - b.index);
+  return [...found].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
 }

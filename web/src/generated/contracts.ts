@@ -1,4 +1,4 @@
-// The contracts of a market in the order of deployment, and the protocol version (hearth/market/contracts.py, network.py).
+// The contracts of a market in the order of deployment, and what a network file holds (hearth/market/network.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/contracts.py.
 
 export const CONTRACTS = ["Escrow", "NodeRegistry", "Rules", "JobRegistry", "Lens", "Attesters", "Steward"] as const;
