@@ -70,6 +70,7 @@ def test_gateway_fault__address_that_anybody_may_be_sent_to__none(url: str) -> N
         ("https://me:secret@gpu.example.org", "a user or a password"),
         ("https://me@gpu.example.org", "a user or a password"),
         ("https://gpu.example.org?key=1", "a query or a fragment"),
+        ("https://gpu.example.org/x?key=1", "a query or a fragment"),
         ("https://gpu.example.org/x#y", "a query or a fragment"),
         ("http://gpu.example.org:22", "port 22 is another service's"),
         ("http://gpu.example.org:0", "port 0 is another service's"),

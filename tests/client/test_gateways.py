@@ -222,6 +222,9 @@ def test_verify__results_of_a_nodes_gateway__are_verified_and_the_time_for_all_b
         ((one, _, stored),) = market.market.stored(list(history.posted.values()), head.hash)
         results = {0: stored[0].view}
         assert verifier._verify_results(one, results, history.submitted, [], unread) == (1, 0) and unread == []
-        over = NodeGateways(market.session, until=time.monotonic())
-        verifier._nodes = over
-        assert verifier._verify_results(one, results, history.submitted, [], unread)[0] == 0 and unread
+    with answering(lambda handler: time.sleep(20)) as port:
+        market.names(3, f"http://127.0.0.1:{port}")
+        began = time.monotonic()
+        verifier._nodes = NodeGateways(market.session, until=began + 1)
+        assert verifier._verify_results(one, results, history.submitted, [], unread) == (0, 0) and len(unread) == 1
+        assert 0.5 < time.monotonic() - began < 5
