@@ -15,9 +15,9 @@ VENV := $(CURDIR)/.venv
 PY := $(VENV)/bin/python
 FORMAT_VENV := $(CURDIR)/.venv-format
 MAMUSHI := $(FORMAT_VENV)/bin/mamushi --line-length 120
-# Where the machine's Node is missing or older than 20, one from a locked wheel takes its place.
+# Where the machine's Node is missing or older than 22.12, one from a locked wheel takes its place.
 NODE_VENV := $(CURDIR)/.venv-node
-NODE_FITS := $(shell node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && \
+NODE_FITS := $(shell node -e 'const [a, b] = process.versions.node.split("."); process.exit(a < 22 || (a == 22 && b < 12) ? 1 : 0)' 2>/dev/null && \
 	command -v npm >/dev/null && echo yes)
 NODE_STAMP := $(if $(NODE_FITS),,.venv-node/.stamp)
 # ape-vyper looks for the vyper program on PATH; nothing else is picked up from the user's own site.
@@ -48,7 +48,7 @@ endif
 CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
-	artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
+	web web-check web-tables web-tables-check web-types artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
 	bench-forks bench-rate bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check \
 	format clean \
 	services-up services-down
@@ -61,7 +61,7 @@ help: ## list the commands
 BEGIN := printf 'set-up: %s ... '
 SIZE = du -sh $(1) | cut -f 1
 
-setup: .venv/.stamp-project node_modules/.stamp .venv-format/.stamp ## everything the other commands need
+setup: .venv/.stamp-project node_modules/.stamp web/node_modules/.stamp .venv-format/.stamp ## everything the other commands need
 
 .venv/.stamp-venv:
 	@test -n "$(PYTHON)" || { echo "this needs Python 3.11 or 3.12 with venv (Debian: apt-get install python3-venv);" \
@@ -108,10 +108,17 @@ node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 	@$(call SIZE,node_modules)
 	@touch $@
 
+# The page's tools; what it runs with in a browser is built into hearth/web/app and needs none of them.
+web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc $(NODE_STAMP)
+	@$(BEGIN) "the page's compiler, bundler and test runner into web/node_modules"
+	@cd web && npm ci --ignore-scripts --no-progress --loglevel=error >/dev/null
+	@$(call SIZE,web/node_modules)
+	@touch $@
+
 # ---- checks ----
 
 check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check ## every static check
-check: reasons-check artifacts-check schemas-check
+check: reasons-check artifacts-check schemas-check web-tables-check web-types web-check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -139,6 +146,15 @@ lanes-check: .venv/.stamp-project
 reasons-check: .venv/.stamp-project
 	$(PY) -m tools.reasons --check
 
+web-tables-check: .venv/.stamp-project
+	$(PY) -m tools.web_tables --check
+
+web-types: web/node_modules/.stamp
+	cd web && node node_modules/typescript/bin/tsc --noEmit
+
+web-check: web/node_modules/.stamp .venv/.stamp-project
+	$(PY) -m tools.build_web --check
+
 artifacts-check: .venv/.stamp-project
 	$(PY) -m tools.build_artifacts --check
 
@@ -149,7 +165,7 @@ schemas-check: .venv/.stamp-project
 
 # Groups (tests/conftest.py): what talks to shared services runs on one worker, one test after the other. Four workers
 # for two cores, because a market of processes mostly waits for blocks.
-test: .venv/.stamp-project node_modules/.stamp ## every test
+test: .venv/.stamp-project node_modules/.stamp web/node_modules/.stamp ## every test
 	$(PYTEST) -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 fuzz: .venv/.stamp-project node_modules/.stamp ## property tests, state machines and parsers, many examples, a new seed
@@ -248,6 +264,12 @@ reasons: .venv/.stamp-project ## write reasons.vy and reason_texts.vy from the t
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts
 
+web: web/node_modules/.stamp .venv/.stamp-project ## build the page into hearth/web/app, and name its CID
+	$(PY) -m tools.build_web
+
+web-tables: .venv/.stamp-project ## write the library's tables for the page into web/src/generated
+	$(PY) -m tools.web_tables
+
 schemas: .venv/.stamp-project ## export the JSON Schemas of what --json prints into docs/schemas
 	$(PY) -m tools.schemas
 
@@ -273,6 +295,9 @@ lock: ## resolve the lock files anew (needs uv and npm)
 	cd .build/npm && npm install --package-lock-only --ignore-scripts --loglevel=error
 	cd .build/npm && $(PYTHON) $(CURDIR)/tools/lock_npm.py
 	cp .build/npm/package-lock.json .
+	rm -rf .build/npm-web && mkdir -p .build/npm-web && cp web/package.json web/.npmrc .build/npm-web/
+	cd .build/npm-web && npm install --package-lock-only --ignore-scripts --loglevel=error
+	cp .build/npm-web/package-lock.json web/
 
 # The same pins on every Python and platform, each as a wheel but for SDIST_ONLY.
 lock-check: ## that what users install has a wheel on each Python and platform (needs uv)
@@ -287,6 +312,6 @@ lock-check: ## that what users install has a wheel on each Python and platform (
 	done
 
 clean: ## remove what was built here; caches outside the clone stay
-	rm -rf .venv .venv-format .venv-node node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-format .venv-node node_modules web/node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf *.egg-info

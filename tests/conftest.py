@@ -28,6 +28,7 @@ UNIT_FOLDERS = (
     "protocol",
     "spec",
     "storage",
+    "web",
     "worker",
 )
 # Groups of a minute and more, the longest first: the run must not end by waiting for one of them.

@@ -21,7 +21,7 @@ TIERS = (
     ("keeper", "worker", "scripts"),
     ("hearth.cli",),
     ("hearth.local",),
-    ("hearth.client",),
+    ("hearth.client", "hearth.web"),
     ("hearth.daemon",),
     ("hearth.spec", "hearth.config"),
     ("hearth.market",),

@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "job": ("jobs", "Look at a job, fetch its results, act on it."),
     "net": ("net", "Look at the whole market."),
     "store": ("store", "Bring files of blocks into the store, and out of it."),
+    "web": ("web", "Serve the page to this machine's browser."),
     "gov": ("gov", "Change the market's defaults: late, and in the open."),
 }
 """Each command's module below hearth.cli and its line in --help."""

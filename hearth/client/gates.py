@@ -39,7 +39,7 @@ PASSING: Final = (Gate.NO_SLOT, Gate.QUARANTINED)
 
 Of a fleet, QUARANTINED says that an attempt still fits between the quarantine and the deadline, NO_TIME that none does.
 """
-_FLEET_WORDS: Final = {**GATE_WORDS, Gate.NO_TIME: "in quarantine until too late for the deadline"}
+FLEET_WORDS: Final = {**GATE_WORDS, Gate.NO_TIME: "in quarantine until too late for the deadline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def workers_in_words(gates: Mapping[Gate, int], terms: Terms | None = None) -> s
     if not total:
         return "no worker is registered on this network"
     kept = ", ".join(
-        f"{count} {_FLEET_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
+        f"{count} {FLEET_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
     )
     noun = "worker" if total == 1 else "workers"
     judged = ""

@@ -1185,6 +1185,27 @@ class Exported(TypedDict):
     dry_run: bool
 
 
+class PageFile(TypedDict):
+    """One file of the page."""
+
+    name: str
+    bytes: int
+    cid: str
+
+
+class WebPage(TypedDict):
+    """The page that is served, or would be: its address with this start's token, None where nothing is served; the CID
+    of its folder, and its files."""
+
+    schema: Literal["hearth.web/1"]
+    url: str | None
+    network: str
+    writable: bool
+    cid: str
+    files: list[PageFile]
+    dry_run: bool
+
+
 # ---- this machine ----
 
 

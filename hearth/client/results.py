@@ -50,6 +50,8 @@ MAX_LOGS_BYTES: Final = 64 << 20
 """Characters of log that one call returns, of all units together."""
 MAX_DETAIL: Final = 4096
 """Characters of a report's sentence, and of its last words: twice what a worker writes."""
+FAR_MOMENT: Final = 1 << 40
+"""No second of a chain that a report may speak of is as late."""
 GAP_BYTES: Final = 64
 """What the line that names a gap adds to a log."""
 INCOMPLETE: Final = "INCOMPLETE.txt"
@@ -246,8 +248,7 @@ class Results:
                 continue
             try:
                 document = self._report(event.report)
-                row["detail"] = str(document.get("detail", ""))[:MAX_DETAIL]
-                row["stderr"] = str(document.get("stderr_tail", ""))[:MAX_DETAIL]
+                row["detail"], row["stderr"] = words_in(document, "detail"), words_in(document, "stderr_tail")
                 if not isinstance(document.get("logs"), dict):
                     continue
                 if left <= 0:
@@ -316,10 +317,10 @@ class Results:
                 "unit": failed.index,
                 "exit_code": failed.document["exit_code"],
                 "status": failed.document["status"],
-                "detail": str(report.get("detail", ""))[:MAX_DETAIL],
-                "stderr_tail": str(report.get("stderr_tail", ""))[:MAX_DETAIL],
+                "detail": words_in(report, "detail"),
+                "stderr_tail": words_in(report, "stderr_tail"),
             }
-        kept = [reports[one.index].get("kept_until") for one in found[:8] if one.outputs is not None]
+        kept = [kept_until(reports[one.index]) for one in found[:8] if one.outputs is not None]
         logs = self._logs(view, 0) if view.terms.leases == 1 and found else []
         return {
             "verdict": view.verdict,
@@ -329,9 +330,7 @@ class Results:
             "unread": len(unread) if fetched is None else fetched["unread"],
             "units": rows[:64],
             "failure": words,
-            "kept_until": min(
-                (moment for moment in kept if isinstance(moment, int) and 0 < moment < 1 << 40), default=None
-            ),
+            "kept_until": min((moment for moment in kept if moment is not None), default=None),
             "stdout": logs[0]["stdout"] if logs else "",
             "parents_failed": self._parents_failed(view),
             "fetched": fetched,
@@ -531,12 +530,25 @@ def refuse_folder(folder: Path) -> None:
         ) from error
 
 
+def words_in(report: dict[str, Any], name: str) -> str:
+    """Return a text of a report, of MAX_DETAIL characters at most; what is no text says nothing."""
+    found = report.get(name)
+    return found[:MAX_DETAIL] if isinstance(found, str) else ""
+
+
+def kept_until(report: dict[str, Any]) -> int | None:
+    """Return the second of the chain until which a report says that the outputs are kept, None where it says none."""
+    moment = report.get("kept_until")
+    return moment if type(moment) is int and 0 < moment < FAR_MOMENT else None
+
+
 def check_result(document: Any, spec: bytes, index: int, outcome: Outcome) -> None:
     """Refuse a result document that is of another job, unit or outcome than the chain says. Raises BadDocument."""
     expected = {"spec": spec.hex(), "index": index, "outcome": outcome.name.lower()}
     for name, value in expected.items():
-        if not isinstance(document, dict) or document.get(name) != value:
-            found = document.get(name) if isinstance(document, dict) else document
+        found = document.get(name) if isinstance(document, dict) else document
+        # To Python true is 1 and false is 0, and to no other reader.
+        if not isinstance(document, dict) or type(found) is not type(value) or found != value:
             raise BadDocument(
                 f"the result's {name} is {brief(repr(found))}, and the chain says {value!r}: it is not this unit's",
                 hint="hearth job show JOB",

@@ -191,8 +191,12 @@ class Session:
     @property
     def store_urls(self) -> tuple[str, ...]:
         """Return the stores' URLs: the settings' own first, then the gateways of the settings and the network."""
-        gateways = dict.fromkeys((*self.settings.gateways, *self.network.gateways))
-        return (_store_url(self.settings), *(f"gateway+{url}" for url in gateways))
+        return (_store_url(self.settings), *(f"gateway+{url}" for url in self.gateways))
+
+    @property
+    def gateways(self) -> tuple[str, ...]:
+        """Return the URLs of the gateways that are read from: those of the settings, then the network's."""
+        return tuple(dict.fromkeys((*self.settings.gateways, *self.network.gateways)))
 
     # ---- keys ----
 

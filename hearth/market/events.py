@@ -629,7 +629,8 @@ def decode_of(log: Log, contract: str) -> Event:
     if isinstance(event, UnitEvent):
         _check_unit(event)
     elif isinstance(event, JobPosted):
-        words.unpack_terms(event.terms)
+        if not words.unpack_terms(event.terms).chunk:
+            raise ValueError("it posts leases of no unit")
     elif isinstance(event, NodeRegistered | OfferChanged):
         words.unpack_offer(event.offer)
     elif isinstance(event, ChangeQueued):

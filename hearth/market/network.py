@@ -147,19 +147,19 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
         token = asset["address"]
         deployed = raw.get("deployed_chain_id")
         network = Network(
-            name=str(raw["name"]),
+            name=_text(raw["name"]),
             chain_id=int(raw["chain_id"]),
             genesis_hash=_hash(raw["genesis_hash"]),
             contracts=contracts,
-            asset=Asset(str(asset["symbol"]), int(asset["decimals"]), None if token is None else _address(token)),
+            asset=Asset(_text(asset["symbol"]), int(asset["decimals"]), None if token is None else _address(token)),
             policy=int(raw["policy"], 16),
             deploy_block=int(raw["deploy_block"]),
             node_parameters=NodeParameters(**{key: int(value) for key, value in raw["node_parameters"].items()}),
             code_hashes={str(name): _hash(value) for name, value in raw.get("code_hashes", {}).items()},
             creations={str(name): _hash(value) for name, value in raw.get("creations", {}).items()},
-            rpc=tuple(str(url) for url in raw.get("rpc", ())),
-            explorer=None if raw.get("explorer") is None else str(raw["explorer"]),
-            gateways=tuple(str(url) for url in raw.get("gateways", ())),
+            rpc=tuple(_text(url) for url in raw.get("rpc", ())),
+            explorer=None if raw.get("explorer") is None else _text(raw["explorer"]),
+            gateways=tuple(_text(url) for url in raw.get("gateways", ())),
             protocol_version=version,
             deployed_chain_id=None if deployed is None else int(deployed),
         )
@@ -199,6 +199,12 @@ def save_network(network: Network, path: Path) -> None:
     """Write a network file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_text(path, json.dumps(network.as_dict(), indent=2) + "\n")
+
+
+def _text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise TypeError(f"{raw!r} is no text")
+    return raw
 
 
 def _address(raw: str) -> str:

@@ -111,7 +111,8 @@ DISTANCE_WORDS: tuple[int, int, int, int] = (
 )
 """The matrix in four uint256 words, written in decimal as the contracts need them."""
 
-_ALIASES = {"uk": "gb", "el": "gr", "usa": "us", "uae": "ae"}
+ALIASES = {"uk": "gb", "el": "gr", "usa": "us", "uae": "ae"}
+"""What people write for a country, and the code that they mean: a hint, never read as one."""
 
 
 def _by_country() -> dict[str, int]:
@@ -130,8 +131,8 @@ def zone_of(country: str) -> int:
     if code in ZONE_OF_COUNTRY:
         return ZONE_OF_COUNTRY[code]
     hint = 'write two-letter country codes, such as "de" or "in"'
-    if code in _ALIASES:
-        hint = f'did you mean "{_ALIASES[code]}"?'
+    if code in ALIASES:
+        hint = f'did you mean "{ALIASES[code]}"?'
     else:
         for zone in ZONES:
             if code == zone.slug or code in zone.slug.split("-"):

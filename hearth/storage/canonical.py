@@ -79,7 +79,8 @@ def digest_of_cid(document: Cid) -> bytes:
 
 def _check(value: Any, path: tuple[str | int, ...]) -> None:
     """Refuse what RFC 8785 or our rules leave out; the path is a tuple so that long keys cost nothing."""
-    if len(path) > MAX_DEPTH:
+    # An empty list is a level as well: what is read counts brackets.
+    if len(path) + isinstance(value, (dict, list, tuple)) > MAX_DEPTH:
         raise BadDocument(f"{_shown(path)} is nested deeper than {MAX_DEPTH}", hint=_HINT)
     if isinstance(value, float):
         raise BadDocument(f"{_shown(path)} is the float {value!r}; write decimals as strings", hint=_HINT)

@@ -68,9 +68,10 @@ def _roots_in(header: bytes) -> tuple[Cid, ...]:
         said: Any = libipld.decode_dag_cbor(header)
     except (ValueError, RecursionError) as error:
         raise _bad("its header is no DAG-CBOR") from error
-    if not isinstance(said, dict) or said.get("version") != VERSION:
-        version = said.get("version") if isinstance(said, dict) else None
-        shown = version if isinstance(version, int) and abs(version) < 1_000 else "another"
+    version = said.get("version") if isinstance(said, dict) else None
+    # To Python true and 1.0 are 1 as well, and to no other reader.
+    if type(version) is not int or version != VERSION:
+        shown = version if type(version) is int and abs(version) < 1_000 else "another"
         raise _bad(f"it is of version {shown}, and only version {VERSION} is read")
     roots = said.get("roots")
     if not isinstance(roots, list) or not 1 <= len(roots) <= MAX_ROOTS:

@@ -158,6 +158,7 @@ def test_decode_of__event_of_its_contract__is_the_decoded_one(name: str) -> None
         ("Cancelled", {"index": SENTINEL}),
         ("Cancelled", {"word": HEADER}),
         ("JobPosted", {"terms": (2**256 - 1, bytes(32), *[2**256 - 1] * 6, bytes(32))}),
+        ("JobPosted", {"terms": words.pack_terms(build.terms(chunk=0))}),
         ("NodeRegistered", {"offer": 2**256 - 1}),
         ("OfferChanged", {"offer": 2**256 - 1}),
         ("OfferChanged", {"node": events.MAX_NODE}),

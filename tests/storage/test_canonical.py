@@ -145,6 +145,16 @@ def test_encode__depth_at_and_above_the_limit__taken_and_refused() -> None:
         canonical.encode([document])
 
 
+@pytest.mark.parametrize("empty", [[], {}, ()])
+def test_encode__empty_value_at_and_above_the_limit__what_is_written_can_be_read(empty: Any) -> None:
+    document: Any = empty
+    for _ in range(canonical.MAX_DEPTH - 1):
+        document = [document]
+    assert canonical.encode(canonical.decode(canonical.encode(document))) == canonical.encode(document)
+    with pytest.raises(BadDocument, match="deeper"):
+        canonical.encode([document])
+
+
 def test_encode__size_at_and_above_the_limit__taken_and_refused() -> None:
     document = "x" * (canonical.MAX_DOCUMENT_BYTES - 2)
     assert len(canonical.encode(document)) == canonical.MAX_DOCUMENT_BYTES

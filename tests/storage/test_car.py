@@ -95,6 +95,8 @@ def header(value: Any) -> bytes:
         (header({"version": 1, "roots": ["text"]}), "is no link"),
         (header({"version": 2}), "of version 2"),
         (header({"version": 2**63}), "of version another"),
+        (header({"version": True}), "of version another"),
+        (header({"version": 1.0}), "of version another"),
         (header({"version": "1" * 20}), "of version another"),
     ],
 )

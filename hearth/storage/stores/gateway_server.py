@@ -8,16 +8,13 @@ process. Source: https://specs.ipfs.tech/http-gateways/trustless-gateway/.
 from __future__ import annotations
 
 import argparse
-import http.client
-import io
 import socket
 import threading
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
-from typing import Any, Final, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 
-from hearth.base.crowd import CrowdServer, Limits
+from hearth.base.crowd import CrowdHandler, CrowdServer, Limits
 from hearth.base.errors import BadCid, BlockMissing, StorageError
 from hearth.storage import cid as cids
 from hearth.storage.stores import open_store
@@ -69,50 +66,39 @@ class GatewayServer(CrowdServer):
         return Limits(MAX_CONNECTIONS, MAX_PER_CLIENT, WAIT_SECONDS, _FULL)
 
 
-class _Head(io.BufferedIOBase):
-    """Read the lines of one request's head, at most HEAD_BYTES of them."""
+class RawBlock(NamedTuple):
+    """What a request for a block comes to: a status, the bytes, and the block's name, None where they are words."""
 
-    def __init__(self, wire: Any) -> None:
-        self._wire = wire
-        self.left = HEAD_BYTES
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """Return a line. Raises LineTooLong, which is answered with 431."""
-        line: bytes = self._wire.readline(self.left + 1)
-        self.left -= len(line)
-        if self.left < 0:
-            raise http.client.LineTooLong("request")
-        return line
-
-    def close(self) -> None:
-        """Close the connection's file."""
-        self._wire.close()
-        super().close()
+    status: HTTPStatus
+    body: bytes
+    name: str | None = None
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # Header and body in one packet: sent apart, each small block would wait 40 ms for the client's delayed ACK.
-    wbufsize = 2**16
-    disable_nagle_algorithm = True
+def raw_block(store: Store, target: str, accept: str) -> RawBlock:
+    """Answer `/ipfs/<CID>?format=raw`, or with the header's Accept of its media type, from a store."""
+    try:
+        url = urlsplit(target)
+        wanted = parse_qs(url.query, max_num_fields=8).get("format", [""])[0]
+    except ValueError:
+        return RawBlock(HTTPStatus.BAD_REQUEST, b"the path is no path\n")
+    name = url.path.removeprefix("/ipfs/").rstrip("/")
+    if not url.path.startswith("/ipfs/") or "/" in name:
+        return RawBlock(HTTPStatus.NOT_FOUND, b"only /ipfs/<CID>?format=raw is served\n")
+    if wanted != "raw" and (wanted or MEDIA_TYPE not in accept):
+        return RawBlock(HTTPStatus.NOT_ACCEPTABLE, b"only format=raw is served\n")
+    try:
+        return RawBlock(HTTPStatus.OK, store.get_block(cids.parse(name), READ_SECONDS), name)
+    except BadCid as error:
+        return RawBlock(HTTPStatus.BAD_REQUEST, f"{error.message}\n".encode())
+    except BlockMissing:
+        return RawBlock(HTTPStatus.NOT_FOUND, b"the block is not here\n")
+    except StorageError as error:
+        return RawBlock(HTTPStatus.BAD_GATEWAY, f"{error.code}\n".encode())
+
+
+class _Handler(CrowdHandler):
     server: GatewayServer
-    head: _Head
-
-    def setup(self) -> None:
-        """Bound the head of every request."""
-        super().setup()
-        self.head = _Head(self.rfile)
-        self.rfile = self.head
-
-    def handle_one_request(self) -> None:
-        """Wait for a request, answer it, and wait again."""
-        self.head.left = HEAD_BYTES
-        self.server.expect(self.connection, WAIT_SECONDS, served=False)
-        try:
-            super().handle_one_request()
-        except http.client.LineTooLong:
-            # The line of the request itself; those of the headers are answered where they are parsed.
-            self.close_connection = True
+    head_bytes = HEAD_BYTES
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -122,31 +108,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         self.server.expect(self.connection, 2 * READ_SECONDS + cids.MAX_BLOCK_BYTES / FLOOR, served=True)
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
-            # What follows is not read, so that it cannot be taken for the next request.
-            self.close_connection = True
-        try:
-            url = urlsplit(self.path)
-            wanted = parse_qs(url.query, max_num_fields=8).get("format", [""])[0]
-        except ValueError:
-            return self._send(HTTPStatus.BAD_REQUEST, b"the path is no path\n", with_body=with_body)
-        name = url.path.removeprefix("/ipfs/").rstrip("/")
-        if not url.path.startswith("/ipfs/") or "/" in name:
-            return self._send(HTTPStatus.NOT_FOUND, b"only /ipfs/<CID>?format=raw is served\n", with_body=with_body)
-        if wanted != "raw" and (wanted or MEDIA_TYPE not in self.headers.get("Accept", "")):
-            return self._send(HTTPStatus.NOT_ACCEPTABLE, b"only format=raw is served\n", with_body=with_body)
-        try:
-            block = self.server.store.get_block(cids.parse(name), READ_SECONDS)
-        except BadCid as error:
-            return self._send(HTTPStatus.BAD_REQUEST, f"{error.message}\n".encode(), with_body=with_body)
-        except BlockMissing:
-            return self._send(HTTPStatus.NOT_FOUND, b"the block is not here\n", with_body=with_body)
-        except StorageError as error:
-            return self._send(HTTPStatus.BAD_GATEWAY, f"{error.code}\n".encode(), with_body=with_body)
-        self.server.expect(self.connection, READ_SECONDS + len(block) / FLOOR, served=True)
-        self._send(HTTPStatus.OK, block, name, with_body=with_body)
+        self.leave_body()
+        found = raw_block(self.server.store, self.path, self.headers.get("Accept", ""))
+        if found.name is not None:
+            self.server.expect(self.connection, READ_SECONDS + len(found.body) / FLOOR, served=True)
+        self._send(found, with_body=with_body)
 
-    def _send(self, status: HTTPStatus, body: bytes, name: str | None = None, *, with_body: bool) -> None:
+    def _send(self, answer: RawBlock, *, with_body: bool) -> None:
+        status, body, name = answer
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Content-Type-Options", "nosniff")
@@ -162,9 +131,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body:
             self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: which client asks for which CID is nobody's business."""
 
 
 def main() -> None:

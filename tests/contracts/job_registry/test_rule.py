@@ -321,6 +321,14 @@ def test_rule__void_of_a_short_unit__pays_its_price_at_most(world: World) -> Non
     assert receipt.event("Ruled")["pay"] == price == 7 * 10**14 < 60 * 10**14
 
 
+def test_rule__void_under_a_long_start_fee__pays_all_of_it() -> None:
+    world = World(policy=replace(POLICY, start_fee_seconds=2_048))
+    terms, _ = disputed(world, max_seconds=3_600)
+    receipt = world.rule(terms, VOID)
+    paid = receipt.event("Ruled")["pay"]
+    assert paid == VOID_PAY * 2_048 // POLICY.start_fee_seconds < formulas.price(terms)
+
+
 def test_rule__void_of_what_was_declined_before__accuses_nobody(world: World) -> None:
     first = world.register()
     other = world.register(owner=world.evm.account("owner 2"), operator=world.keeper)

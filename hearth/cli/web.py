@@ -1,0 +1,57 @@
+"""Serve the page to this machine's browser: hearth web."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth.cli.leaf import Leaf, Run
+
+if TYPE_CHECKING:
+    from hearth.web.server import WebServer
+
+
+@click.command(cls=Leaf)
+@click.option("--port", type=click.IntRange(0, 65_535), default=7373, show_default=True, help="0 picks a free one.")
+@click.option("--open", "open_it", is_flag=True, help="Open it in the browser.")
+@click.option("--read-only", is_flag=True, help="Let the page put nothing into the store.")
+@click.option("--verify", is_flag=True, help="Serve nothing: name each of the page's files, and the CID of all.")
+def web(run: Run, port: int, open_it: bool, read_only: bool, verify: bool) -> None:
+    """Serve the page to this machine's browser, until Ctrl-C.
+
+    \b
+    It holds no key and signs nothing: a wallet in the browser does. Only the address that it prints may read and write
+    the store, on this machine alone.
+    """
+    from hearth.local.page import open_page, page_report
+
+    session = run.client.session
+    if verify or run.dry_run:
+        report = page_report(session, read_only=read_only)
+        files = [f"{file['cid']}  {file['bytes']:>7}  {file['name']}" for file in report["files"]]
+        lines = [*files, f"{report['cid']}  all of them, as they were built"]
+        run.out.emit(report, lambda: lines, [report["cid"]])
+        return
+    with open_page(session, port=port, read_only=read_only) as server:
+        local = session.network.local
+        run.out.emit(page_report(session, server), lambda: _lines(server, local=local), [server.url])
+        if open_it:
+            click.launch(server.url)
+        threading.Event().wait()
+
+
+def _lines(server: WebServer, *, local: bool) -> Iterator[str]:
+    served = server.served
+    yield f"the page of {served.name}: {server.url}"
+    yield f"  build {served.page.cid}"
+    if local and served.network["rpc"]:
+        from hearth.local.devnet import KEYS
+        from hearth.local.market import DEVNET_ACCOUNTS
+
+        rpc, chain, key = served.network["rpc"][0], served.network["chain_id"], KEYS[DEVNET_ACCOUNTS["dev"]]
+        yield f"  in a wallet: add the network {rpc} with chain id {chain}, and import the key of dev,"
+        yield f"  {key}: everybody has it, and its money is play money"
+    yield "Ctrl-C ends it"

@@ -1,0 +1,81 @@
+"""Debian's Chromium, headless, driven by playwright: what a page of ours does in a real browser.
+
+Whatever the page says to its console as an error, and every violation of its policy, fails the test that opened it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.kit.require import require
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+SHOTS = "HEARTH_SCREENSHOTS"
+"""A folder that screenshots are kept in; without it none is taken."""
+
+
+def require_chromium() -> str:
+    """Return the browser's program; skip or fail the test where there is none."""
+    found = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+    require("chromium", found is not None, "no chromium; Debian: apt-get install chromium")
+    assert found is not None
+    return found
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Run one browser while the context is open."""
+    from playwright.sync_api import sync_playwright
+
+    program = require_chromium()
+    # Root in a container has no sandbox of Chromium's own; the pages are ours.
+    flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=program, args=flags)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+class Watched:
+    """A page and what it complained of."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.complaints: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+
+    def excuse(self, part: str) -> None:
+        """Forget complaints that hold a text: those that the test brought about."""
+        self.complaints = [said for said in self.complaints if part not in said]
+
+
+@contextmanager
+def watched(running: Browser, **options: object) -> Iterator[Watched]:
+    """Open a page of its own profile; fail where it complained of anything in the end."""
+    context = running.new_context(**options)  # type: ignore[arg-type]
+    try:
+        found = Watched(context)
+        yield found
+        assert found.complaints == []
+    finally:
+        context.close()
+
+
+def shoot(page: Page, name: str) -> None:
+    """Keep a screenshot of the whole page where the run asks for it."""
+    folder = os.environ.get(SHOTS)
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)

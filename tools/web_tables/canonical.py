@@ -1,0 +1,17 @@
+"""What bounds a canonical document (SPEC, "Result and report"; hearth/storage/canonical.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hearth.storage import canonical
+
+
+def tables() -> Mapping[str, Any]:
+    """Return the bytes of a document, its nesting, and its largest whole number."""
+    return {
+        "MAX_DOCUMENT_BYTES": canonical.MAX_DOCUMENT_BYTES,
+        "MAX_DEPTH": canonical.MAX_DEPTH,
+        "MAX_INTEGER": canonical.MAX_INTEGER,
+    }

@@ -1,0 +1,69 @@
+// What this copy of the page was opened with: by `hearth web`, with its token, or from a static host, without.
+//
+// `hearth web` prints an address with the token behind the #. The page takes it out of the address at once, so that it
+// stands in no bookmark and no copied link, and keeps it for other tabs of this origin; after the next start it opens
+// nothing.
+
+import { HearthError } from "../core/errors";
+
+const KEY = "hearth.token";
+const HEADER = "X-Hearth-Token";
+const FRAGMENT = "#token=";
+
+export interface Local {
+  readonly network: string;
+  readonly writable: boolean;
+}
+
+// Take the token out of the address. Call it once, before anything reads the route.
+export function takeToken(location: Location, history: History, storage: Storage): void {
+  if (!location.hash.startsWith(FRAGMENT)) return;
+  storage.setItem(KEY, location.hash.slice(FRAGMENT.length));
+  history.replaceState(null, "", `${location.pathname}${location.search}#/`);
+}
+
+// Where the page lies: a path gateway gives one origin to everybody, so nothing is to be signed or kept there.
+export function sharedOrigin(location: Location): boolean {
+  return /^\/(ipfs|ipns)\//.test(location.pathname);
+}
+
+// Ask the server that served this page, with the token. Throws OFFLINE where it does not answer.
+export async function askLocal(path: string, init: RequestInit = {}): Promise<Response> {
+  const token = localStorage.getItem(KEY);
+  const headers = new Headers(init.headers);
+  if (token !== null) headers.set(HEADER, token);
+  try {
+    return await fetch(`./${path}`, { ...init, headers, credentials: "omit", redirect: "error" });
+  } catch {
+    throw new HearthError("OFFLINE", "the server that served this page does not answer", "start hearth web again");
+  }
+}
+
+export type Opened =
+  | { readonly by: "hearth web"; readonly local: Local; readonly network: unknown }
+  | { readonly by: "stranger"; readonly why: string }
+  | { readonly by: "host" };
+
+// Find out who serves this page. A static host knows no local.json; `hearth web` asks for its token.
+export async function whoServes(): Promise<Opened> {
+  const answer = await askLocal("local.json").catch(() => undefined);
+  if (answer === undefined || !(answer.headers.get("Content-Type") ?? "").startsWith("application/json")) {
+    return { by: "host" };
+  }
+  const said: unknown = await answer.json().catch(() => undefined);
+  if (answer.status === 403) return { by: "stranger", why: "open the address that hearth web printed when it started" };
+  if (!isLocal(said)) return { by: "host" };
+  const network = await askLocal(`networks/${encodeURIComponent(said.network)}.json`);
+  return { by: "hearth web", local: said, network: await network.json() };
+}
+
+function isLocal(value: unknown): value is Local {
+  const said = value as Partial<Record<string, unknown>> | null;
+  return (
+    typeof said === "object" &&
+    said !== null &&
+    said["schema"] === "hearth.web.local/1" &&
+    typeof said["network"] === "string" &&
+    typeof said["writable"] === "boolean"
+  );
+}

@@ -1,0 +1,8 @@
+// What bounds a canonical document (SPEC, "Result and report"; hearth/storage/canonical.py).
+// Written by `python -m tools.web_tables`: change tools/web_tables/canonical.py.
+
+export const MAX_DOCUMENT_BYTES = 1048576 as const;
+
+export const MAX_DEPTH = 64 as const;
+
+export const MAX_INTEGER = 9007199254740991 as const;

@@ -1,0 +1,115 @@
+// The page: its frame, its routes, and what it was opened with.
+
+import "./style.css";
+
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import { HearthError } from "../core/errors";
+import { type Network, networkOf } from "../core/network";
+import { shownLine } from "../core/text";
+import { type Opened, sharedOrigin, takeToken, whoServes } from "../data/local";
+import { Jobs } from "./pages/jobs";
+import { Failure } from "./parts/failure";
+import { lazy } from "./parts/lazy";
+import { Theme } from "./parts/theme";
+import { type Live, useLive } from "./live";
+import { hrefOf, useRoute } from "./router";
+import { WORDS } from "./words";
+
+const PAGES = {
+  jobs: Jobs,
+  workers: lazy(async () => (await import("./pages/workers")).Workers),
+  network: lazy(async () => (await import("./pages/network")).NetworkPage),
+  check: lazy(async () => (await import("./pages/check")).Check),
+  files: lazy(async () => (await import("./pages/files")).Files),
+  about: lazy(async () => (await import("./pages/about")).About),
+} as const;
+const JobPage = lazy(async () => (await import("./pages/job")).JobPage);
+type Name = keyof typeof PAGES;
+const NAMES = Object.keys(PAGES) as Name[];
+
+export interface Context {
+  readonly opened: Opened;
+  readonly network: Network | undefined;
+  // Why the network file that was served cannot be used.
+  readonly refused: HearthError | undefined;
+  readonly live: Live;
+}
+
+type Source = Omit<Context, "live">;
+
+async function open(): Promise<Source> {
+  const opened = await whoServes();
+  if (opened.by !== "hearth web") return { opened, network: undefined, refused: undefined };
+  try {
+    return { opened, network: networkOf(opened.network), refused: undefined };
+  } catch (error) {
+    if (!(error instanceof HearthError)) throw error;
+    return { opened, network: undefined, refused: error };
+  }
+}
+
+function App() {
+  const { parts } = useRoute();
+  const [source, setSource] = useState<Source>();
+  const [fault, setFault] = useState<unknown>();
+  useEffect(() => {
+    open().then(setSource, setFault);
+  }, []);
+  const live = useLive(source?.network);
+  const context = source === undefined ? undefined : { ...source, live };
+  const name = parts[0] === "job" ? "jobs" : (NAMES.find((one) => one === parts[0]) ?? "jobs");
+  const Page = parts[0] === "job" ? JobPage : PAGES[name];
+  return (
+    <>
+      <a class="skip" href="#main" onClick={focusMain}>
+        Skip to the content
+      </a>
+      <header>
+        <p class="brand">
+          <a href="#/">{WORDS.name}</a>
+        </p>
+        <nav aria-label="Pages">
+          <ul>
+            {NAMES.map((one) => (
+              <li key={one}>
+                <a href={hrefOf([one])} aria-current={one === name ? "page" : undefined}>
+                  {WORDS.nav[one]}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <Theme />
+      </header>
+      <p class="bar" role="note">
+        {WORDS.unaudited} <span class="served">{context === undefined ? WORDS.nothingYet : servedBy(context)}</span>
+      </p>
+      <main id="main" tabIndex={-1}>
+        {fault !== undefined && <Failure error={fault} />}
+        {context?.refused !== undefined && <Failure error={context.refused} />}
+        {context !== undefined && <Page context={context} />}
+      </main>
+    </>
+  );
+}
+
+// The hash is the route's, so that a plain link to #main would leave the page.
+function focusMain(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function servedBy({ opened }: Source): string {
+  if (sharedOrigin(location)) return WORDS.served.shared;
+  if (opened.by === "hearth web") return WORDS.served.web(shownLine(opened.local.network, 64));
+  return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : WORDS.served.host;
+}
+
+takeToken(location, history, localStorage);
+const root = document.getElementById("app");
+if (root !== null) {
+  root.textContent = "";
+  render(<App />, root);
+}

@@ -1,0 +1,52 @@
+// What this copy of the page is: its own CID, read from its own files, and what it was opened with.
+
+import { useEffect, useState } from "preact/hooks";
+
+import type { Entry } from "../../core/unixfs";
+import { ownBuild } from "../../data/build";
+import { Failure } from "../parts/failure";
+import type { Context } from "../main";
+import { WORDS } from "../words";
+
+export function About({ context }: { readonly context: Context }) {
+  const [build, setBuild] = useState<Entry>();
+  const [fault, setFault] = useState<unknown>();
+  useEffect(() => {
+    ownBuild().then(setBuild, setFault);
+  }, []);
+  const { network } = context;
+  return (
+    <>
+      <h1>About this page</h1>
+      <p>
+        It is a folder of static files. It reads a chain and gateways, checks what they say, and asks a wallet to sign. It has no
+        server of its own, holds no key and asks nobody whom you did not name.
+      </p>
+      <dl>
+        <dt>Build</dt>
+        <dd class="mono">{build === undefined ? WORDS.nothingYet : String(build.cid)}</dd>
+        <dt>Files</dt>
+        <dd>{build === undefined ? WORDS.nothingYet : `${build.files} files, ${build.size} bytes`}</dd>
+        <dt>Market</dt>
+        <dd>{network === undefined ? "none" : `${network.name}, chain ${network.chainId}`}</dd>
+        {network !== undefined && (
+          <>
+            <dt>RPC</dt>
+            <dd>{network.rpc.map((url) => new URL(url).origin).join(", ") || "none that a browser can ask"}</dd>
+            <dt>Gateways</dt>
+            <dd>{network.gateways.map((url) => new URL(url).origin).join(", ") || "none"}</dd>
+          </>
+        )}
+        <dt>Licences</dt>
+        <dd>
+          Hearth is under Apache-2.0; <a href="./licenses.txt">what it is made of</a>
+        </dd>
+      </dl>
+      {fault !== undefined && <Failure error={fault} />}
+      <p class="soft">
+        The page computes this CID from the files that it was served. A changed page could lie about it: compare it with the
+        one of the release by <code>hearth web --verify</code>, or build it yourself by <code>make web</code>.
+      </p>
+    </>
+  );
+}

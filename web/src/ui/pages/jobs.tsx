@@ -1,0 +1,172 @@
+// The market's jobs, newest first: only the blocks around posts are asked for.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import { Jobs as Reader, type Next, progressOf, type Standing } from "../../chain/jobs";
+import { formatAmount } from "../../core/units";
+import { escrowAtPost } from "../../core/money";
+import type { Posted } from "../../core/posted";
+import { stateOf, verdictOf } from "../../core/view";
+import { save } from "../../data/save";
+import { useLoad } from "../load";
+import type { Context } from "../main";
+import { Failure } from "../parts/failure";
+import { NoMarket } from "../parts/no-market";
+import { Amount, Moment, short, State } from "../parts/shown";
+import { Synced } from "../parts/synced";
+import { type Column, Table } from "../parts/table";
+import { hrefOf, useRoute } from "../router";
+import { WORDS } from "../words";
+
+const STEP = 25;
+
+interface List {
+  readonly jobs: readonly Posted[];
+  readonly next: Next | undefined;
+}
+
+export function Jobs({ context }: { readonly context: Context }) {
+  const { live, network } = context;
+  const { query } = useRoute();
+  const ready = live.state === "ready" ? live : undefined;
+  const reader = useMemo(
+    () => (ready === undefined ? undefined : new Reader(ready.market)),
+    [ready?.market, ready?.epoch],
+  );
+  const [most, setMost] = useState(STEP);
+  const list = useLoad(
+    ready === undefined || reader === undefined ? undefined : () => newest(reader, ready.head, most),
+    network?.name ?? "",
+    [reader, ready?.changed.hash, most],
+  );
+  const standings = useLoad(
+    ready === undefined || reader === undefined || list.value === undefined
+      ? undefined
+      : () => reader.standing(list.value?.jobs ?? [], ready.head),
+    network?.name ?? "",
+    [list.value],
+  );
+  const [state, submitter] = [query.get("state") ?? "", (query.get("submitter") ?? "").toLowerCase()];
+  if (network === undefined) return <NoMarket />;
+  const every = standings.value;
+  const rows = every?.filter(
+    (one) => (state === "" || stateOf(one.view) === state) && (submitter === "" || one.posted.terms.submitter.startsWith(submitter)),
+  );
+  return (
+    <>
+      <h1>Jobs</h1>
+      <Synced live={live} />
+      {list.error !== undefined && <Failure error={list.error} />}
+      {standings.error !== undefined && <Failure error={standings.error} />}
+      {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
+      <Filters state={state} submitter={submitter} />
+      {rows === undefined ? (
+        <p>{WORDS.nothingYet}</p>
+      ) : (
+        <>
+          <Table
+            caption={`${rows.length} of the newest ${every?.length ?? 0} jobs`}
+            columns={columnsOf(network.asset, ready?.head.time)}
+            rows={rows}
+            keyOf={(one) => one.posted.jobId}
+            none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
+          />
+          <p class="row">
+            {list.value?.next !== undefined && (
+              <button type="button" onClick={() => setMost(most + STEP)}>
+                Older jobs
+              </button>
+            )}
+            <button type="button" disabled={rows.length === 0} onClick={() => save([csvOf(rows, network.asset)], "jobs.csv", "text/csv")}>
+              Save as CSV
+            </button>
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+async function newest(reader: Reader, head: { hash: `0x${string}` } & Parameters<Reader["events"]>[1], most: number): Promise<List> {
+  const [overview] = await reader.market.read(head, reader.market.overview());
+  return reader.page(reader.end(overview), most);
+}
+
+type Asset = Parameters<typeof formatAmount>[1];
+
+function columnsOf(asset: Asset, now: number | undefined): Column<Standing>[] {
+  return [
+    {
+      head: "job",
+      cell: ({ posted }) => (
+        <a href={hrefOf(["job", `${posted.jobId}@${posted.log.blockNumber}`])} title={posted.jobId}>
+          <code>{short(posted.jobId)}</code>
+        </a>
+      ),
+    },
+    { head: "state", cell: ({ view }) => <State name={stateOf(view)} /> },
+    { head: "came to", cell: ({ view }) => verdictOf(view) },
+    {
+      head: "units",
+      cell: (one) => {
+        const { ended, of } = progressOf(one);
+        return (
+          <>
+            <progress value={ended} max={of} aria-label={`${ended} of ${of} ended`} /> {ended}/{of}
+          </>
+        );
+      },
+      number: true,
+    },
+    { head: "at most", cell: ({ posted }) => <Amount value={escrowAtPost(posted.terms)} asset={asset} />, number: true },
+    { head: "deadline", cell: ({ posted }) => <Moment at={posted.terms.deadline} now={now} /> },
+    { head: "block", cell: ({ posted }) => posted.log.blockNumber, number: true },
+  ];
+}
+
+function Filters({ state, submitter }: { readonly state: string; readonly submitter: string }) {
+  const [text, setText] = useState(submitter);
+  useEffect(() => setText(submitter), [submitter]);
+  const go = (name: string, value: string): void => {
+    const query = new Map(Object.entries({ state, submitter, [name]: value }).filter(([, one]) => one !== ""));
+    location.hash = hrefOf(["jobs"], query);
+  };
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault();
+        go("submitter", text.trim());
+      }}
+    >
+      <label>
+        State{" "}
+        <select value={state} onChange={(event) => go("state", event.currentTarget.value)}>
+          {["", "blocked", "open", "running", "closing", "submitted", "disputed", "settled", "refunded", "cancelled", "expired", "ended"].map(
+            (one) => (
+              <option key={one} value={one}>
+                {one === "" ? "any" : one}
+              </option>
+            ),
+          )}
+        </select>
+      </label>
+      <label>
+        Submitter{" "}
+        <input type="text" value={text} placeholder="0x…" spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <button type="submit">Filter</button>
+    </form>
+  );
+}
+
+function csvOf(rows: readonly Standing[], asset: Asset): string {
+  const head = ["job", "state", "verdict", "ended", "units", "at_most", "deadline", "block", "submitter"];
+  const lines = rows.map((one) => {
+    const { ended, of } = progressOf(one);
+    const { jobId: job, terms, log } = one.posted;
+    const most = formatAmount(escrowAtPost(terms), asset);
+    return [job, stateOf(one.view), verdictOf(one.view), ended, of, most, terms.deadline, log.blockNumber, terms.submitter];
+  });
+  return [head, ...lines].map((line) => line.map((cell) => `"${String(cell).replace(/"/g, '""')}"`).join(",")).join("\r\n");
+}

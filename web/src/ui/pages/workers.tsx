@@ -1,0 +1,79 @@
+// Every node of the market: what it asks, how it stands, who owns it.
+
+import { readFleet } from "../../chain/nodes";
+import { reputation } from "../../core/reputation";
+import { askInForce, quarantinedUntil, statusOf } from "../../core/status";
+import { slugOf } from "../../core/tiers";
+import { nameOf, type Node } from "../../core/types";
+import { formatRate, showRate } from "../../core/units";
+import { STATUS } from "../../generated/states";
+import { ZONES } from "../../generated/zones";
+import { beatOf, useLoad } from "../load";
+import type { Context } from "../main";
+import { Failure } from "../parts/failure";
+import { NoMarket } from "../parts/no-market";
+import { Amount, Moment, Whole } from "../parts/shown";
+import { Synced } from "../parts/synced";
+import { type Column, Table } from "../parts/table";
+import { WORDS } from "../words";
+
+export function Workers({ context }: { readonly context: Context }) {
+  const { live, network } = context;
+  const ready = live.state === "ready" ? live : undefined;
+  const { value, error } = useLoad(
+    ready === undefined ? undefined : () => readFleet(ready.market, ready.head),
+    network?.name ?? "",
+    [ready?.changed.hash, beatOf(ready?.head.time)],
+  );
+  if (network === undefined) return <NoMarket />;
+  const now = value?.at.time ?? 0;
+  const { dead_after, minimum_stake } = network.nodeParameters;
+  const columns: Column<Node>[] = [
+    { head: "node", cell: (node) => node.id, number: true },
+    {
+      head: "status",
+      cell: (node) => {
+        const until = quarantinedUntil(node, now);
+        const name = nameOf(STATUS, statusOf(node, now, Number(dead_after), minimum_stake));
+        return until === null ? name : <>{name}, in quarantine until <Moment at={until} now={now} /></>;
+      },
+    },
+    {
+      head: "asks",
+      cell: (node) => {
+        const ask = askInForce(node, now);
+        return <data value={String(ask)} title={formatRate(ask, network.asset)}>{showRate(ask, network.asset)}</data>;
+      },
+      number: true,
+    },
+    { head: "busy", cell: (node) => `${node.state.busy}/${node.offer.slots}`, number: true },
+    { head: "GPU", cell: (node) => (node.offer.gpuCount === 0 ? "none" : `${node.offer.gpuCount} x ${slugOf(node.offer.tier)}`) },
+    { head: "zone", cell: (node) => ZONES[node.offer.zone]?.slug ?? "?" },
+    { head: "stake", cell: (node) => <Amount value={node.stake} asset={network.asset} />, number: true },
+    { head: "reputation", cell: (node) => percent(reputation(node.state.r, node.state.s)), number: true },
+    { head: "owner", cell: (node) => <Whole hex={node.owner} /> },
+  ];
+  return (
+    <>
+      <h1>Workers</h1>
+      <Synced live={live} />
+      {error !== undefined && <Failure error={error} />}
+      {value === undefined ? (
+        <p>{WORDS.nothingYet}</p>
+      ) : (
+        <Table
+          caption={`${value.nodes.length} nodes at block ${value.at.number}`}
+          columns={columns}
+          rows={value.nodes}
+          keyOf={(node) => String(node.id)}
+          none="No node has registered yet."
+        />
+      )}
+    </>
+  );
+}
+
+// Basis points as whole percent, half up, as the commands print them.
+function percent(bps: number): string {
+  return `${Math.floor((bps + 50) / 100)} %`;
+}

@@ -1,0 +1,30 @@
+// A page that is loaded when it is first opened, so that the first one is small.
+
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import type { Context } from "../main";
+import { WORDS } from "../words";
+import { Failure } from "./failure";
+
+type Page = ComponentType<{ readonly context: Context }>;
+
+export function lazy(load: () => Promise<Page>): Page {
+  let known: Page | undefined;
+  return function Lazy({ context }) {
+    const [loaded, setLoaded] = useState<{ readonly page?: Page; readonly fault?: unknown }>({});
+    useEffect(() => {
+      if (known !== undefined) return;
+      load().then(
+        (page) => {
+          known = page;
+          setLoaded({ page });
+        },
+        (fault: unknown) => setLoaded({ fault }),
+      );
+    }, []);
+    const Found = known ?? loaded.page;
+    if (loaded.fault !== undefined) return <Failure error={loaded.fault} />;
+    return Found === undefined ? <p>{WORDS.nothingYet}</p> : <Found context={context} />;
+  };
+}

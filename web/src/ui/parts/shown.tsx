@@ -1,0 +1,60 @@
+// How values are shown: exact on hover and in copies, whole where somebody may act on them.
+
+import type { Hex } from "../../core/bytes";
+import type { Asset } from "../../core/units";
+import { formatAmount, showAmount } from "../../core/units";
+import { moment, until } from "../../core/moments";
+import { shownLine } from "../../core/text";
+import { WORDS } from "../words";
+
+export function Amount({ value, asset }: { readonly value: bigint | undefined; readonly asset: Asset }) {
+  if (value === undefined) return <>{WORDS.nothingYet}</>;
+  return <data value={String(value)} title={formatAmount(value, asset)}>{showAmount(value, asset)}</data>;
+}
+
+// An address or a hash, whole: short ones are how people are led to pay somebody else.
+export function Whole({ hex }: { readonly hex: Hex }) {
+  return <code class="whole">{hex}</code>;
+}
+
+// The short form of a hash, only for what links to the whole one.
+export const short = (hex: Hex): string => `${hex.slice(0, 14)}…`;
+
+// A second of the chain, UTC, the reader's own time on hover; with `now` how far away it is.
+export function Moment({ at, now }: { readonly at: number; readonly now?: number | undefined }) {
+  const date = new Date(1_000 * at);
+  const readable = !Number.isNaN(date.getTime());
+  return (
+    <time dateTime={readable ? date.toISOString() : undefined} title={readable ? date.toString() : undefined}>
+      {now === undefined ? moment(at) : until(at, now)}
+    </time>
+  );
+}
+
+// A stranger's text in a line, apart from what surrounds it.
+export function Stranger({ text, most = 200 }: { readonly text: string; readonly most?: number }) {
+  return <bdi class="stranger">{shownLine(text, most)}</bdi>;
+}
+
+const ICONS: Readonly<Record<string, string>> = {
+  open: "○",
+  blocked: "◌",
+  running: "▶",
+  closing: "▷",
+  submitted: "◆",
+  disputed: "⚑",
+  settled: "✔",
+  refunded: "↩",
+  cancelled: "✕",
+  expired: "✕",
+  reclaimed: "✕",
+};
+
+// A state as a shape and its word: never by colour alone.
+export function State({ name }: { readonly name: string }) {
+  return (
+    <span class={`state state-${name}`}>
+      <span aria-hidden="true">{ICONS[name] ?? "•"}</span> {name}
+    </span>
+  );
+}

@@ -1,0 +1,34 @@
+// Up to which block the page has read, how long ago, and why it reads no further.
+
+import { useEffect, useState } from "preact/hooks";
+
+import type { Live } from "../live";
+import { WORDS } from "../words";
+import { Failure } from "./failure";
+
+export function Synced({ live }: { readonly live: Live }) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (live.state === "none") return null;
+  if (live.state === "opening") return <p class="soft synced">{WORDS.opening}</p>;
+  if (live.state === "refused") {
+    return (
+      <>
+        <Failure error={live.error} />
+        <button type="button" onClick={live.retry}>
+          Try again
+        </button>
+      </>
+    );
+  }
+  const seconds = Math.max(0, Math.floor((now - live.seen) / 1_000));
+  return (
+    <>
+      <p class="soft synced">{WORDS.synced(live.head.number, seconds)}</p>
+      {live.lost !== undefined && <Failure error={live.lost} />}
+    </>
+  );
+}

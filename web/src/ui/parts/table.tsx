@@ -1,0 +1,62 @@
+// A plain table: a caption, headers with their scopes, rows as they are given; more than `STEP` rows are shown on demand.
+
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
+export interface Column<Row> {
+  readonly head: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  readonly number?: boolean;
+}
+
+const STEP = 200;
+
+interface Props<Row> {
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  readonly none: string;
+}
+
+export function Table<Row>({ caption, columns, rows, keyOf, none }: Props<Row>) {
+  const [most, setMost] = useState(STEP);
+  if (rows.length === 0) return <p class="soft">{none}</p>;
+  return (
+    <>
+      {/* A focus, so that the keyboard scrolls it where it is wider than the screen. */}
+      <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
+        <table>
+          <caption>{caption}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <th key={column.head} scope="col" class={column.number === true ? "number" : undefined}>
+                  {column.head}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, most).map((row) => (
+              <tr key={keyOf(row)}>
+                {columns.map((column) => (
+                  <td key={column.head} class={column.number === true ? "number" : undefined}>
+                    {column.cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > most && (
+        <p>
+          <button type="button" onClick={() => setMost(most + STEP)}>
+            {`Show ${Math.min(STEP, rows.length - most)} more of ${rows.length - most}`}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,17 @@
+// The page's own sentences in one table, so that a second language is a second table.
+
+export const WORDS = {
+  name: "Hearth",
+  unaudited: "Unaudited: use it with test money.",
+  nothingYet: "…",
+  opening: "looking at the chain and its contracts…",
+  synced: (block: number, seconds: number) => `synced to block ${block}, ${seconds} s ago`,
+  nav: { jobs: "Jobs", workers: "Workers", network: "Network", check: "Job file", files: "Files", about: "About" },
+  theme: { auto: "as the system", light: "light", dark: "dark", label: "Theme" },
+  served: {
+    web: (network: string) => `market ${network}, served by hearth web`,
+    host: "served by a static host: no market and no store of yours yet",
+    stranger: (why: string) => `this machine's hearth web does not know this page: ${why}`,
+    shared: "this address is shared with other sites: nothing is signed or stored here",
+  },
+} as const;

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+
+import { codeOf } from "../src/core/errors";
+import { askable, networkOf } from "../src/core/network";
+import { vectors } from "./vectors";
+
+interface Case {
+  in: unknown;
+  code?: string;
+  chain_id: string;
+  job_chain_id: string;
+  contracts: Record<string, string>;
+  asset: [string, number, string | null];
+  policy: string;
+  stake: string;
+  hashes: Record<string, string>;
+  rpc: string[];
+  local: boolean;
+}
+
+function refusal(value: unknown): string | undefined {
+  try {
+    networkOf(value);
+  } catch (error) {
+    return codeOf(error);
+  }
+  return undefined;
+}
+
+describe("network files", () => {
+  it.each(vectors<Case[]>("network").map((one, at) => [at, one] as const))("of the library, %i", (_, one) => {
+    if (one.code !== undefined) {
+      expect(refusal(one.in)).toBe(one.code);
+      return;
+    }
+    const read = networkOf(one.in);
+    expect({
+      in: one.in,
+      chain_id: String(read.chainId),
+      job_chain_id: String(read.jobChainId),
+      contracts: read.contracts,
+      asset: [read.asset.symbol, read.asset.decimals, read.asset.address],
+      policy: String(read.policy),
+      stake: String(read.nodeParameters.minimum_stake),
+      hashes: Object.fromEntries(read.codeHashes),
+      rpc: read.rpc,
+      local: read.local,
+    }).toEqual(one);
+  });
+
+  it.each([null, [], "x", 7])("refuses %j", (value) => {
+    expect(refusal(value)).toBe("BAD_NETWORK");
+  });
+
+  it("leaves out what a browser does not ask", () => {
+    for (const url of ["ftp://a", "javascript:alert(1)", "http://user:word@a", "/x", "", `http://a/${"x".repeat(3000)}`]) {
+      expect(askable(url)).toBeUndefined();
+    }
+    expect(askable("http://127.0.0.1:8545")?.origin).toBe("http://127.0.0.1:8545");
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, it } from "vitest";
+
+import { Endpoint, type Fetch, isRevert } from "../src/chain/endpoint";
+import { MAX_SPAN, pieces, Span } from "../src/chain/logs";
+import { Rpc, rpcOf } from "../src/chain/rpc";
+import { codeOf, HearthError } from "../src/core/errors";
+
+interface Body {
+  id: number;
+  method: string;
+  params: [Record<string, unknown>];
+}
+
+// A provider whose answers are made by `answer`; a single body or a batch of them.
+function provider(answer: (body: Body) => Record<string, unknown>): Fetch {
+  return async (_, init) => {
+    const body = JSON.parse(String(init.body)) as Body | Body[];
+    const one = (each: Body) => ({ jsonrpc: "2.0", id: each.id, ...answer(each) });
+    return new Response(JSON.stringify(Array.isArray(body) ? body.map(one).reverse() : one(body)));
+  };
+}
+
+const failing = (status: number, text: string, headers: Record<string, string> = {}): Fetch =>
+  async () => new Response(text, { status, headers });
+
+async function refusal(promise: Promise<unknown>): Promise<string> {
+  return promise.then(() => "answered", codeOf);
+}
+
+const ASKS = [
+  { method: "a", params: [] },
+  { method: "b", params: [] },
+];
+
+describe("a provider", () => {
+  it("answers a batch in whatever order", async () => {
+    const endpoint = new Endpoint("http://a/key", 1_000, provider(({ method }) => ({ result: method })));
+    expect(await endpoint.send(ASKS)).toEqual([
+      { ok: true, value: "a" },
+      { ok: true, value: "b" },
+    ]);
+    expect(endpoint.name).toBe("http://a");
+  });
+
+  it("that takes no batches is asked one by one, and is not tried again", async () => {
+    let batches = 0;
+    const inner = provider(({ method }) => ({ result: method }));
+    const endpoint = new Endpoint("http://a", 1_000, async (url, init) => {
+      if (!String(init.body).startsWith("[")) return inner(url, init);
+      batches += 1;
+      return new Response('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no batches"}}');
+    });
+    await endpoint.send(ASKS);
+    expect(await endpoint.send(ASKS)).toHaveLength(2);
+    expect(batches).toBe(1);
+  });
+
+  it.each([
+    ["no JSON", failing(200, "<html>")],
+    ["an empty answer", failing(502, "")],
+    ["a text", failing(200, '"x"')],
+    ["null", failing(200, "null")],
+    ["another id", failing(200, '{"id":77,"result":1}')],
+    ["neither result nor error", provider(() => ({}))],
+    ["too often", failing(429, "{}", { "Retry-After": "2" })],
+    ["nobody", async () => Promise.reject(new TypeError("fetch failed"))],
+  ] satisfies [string, Fetch][])("that says %s has failed", async (_, ask) => {
+    expect(await refusal(rpcOf(["http://a"], ask).one("a", []))).toBe("RPC_UNAVAILABLE");
+  });
+
+  it("that sends without end is cut off", async () => {
+    const endless: Fetch = async () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(2 ** 20)) }));
+    await expect(rpcOf(["http://a"], endless).one("a", [])).rejects.toThrow("more than");
+  });
+
+  it("that is silent is left", async () => {
+    const silent: Fetch = (_, init) =>
+      new Promise((_resolve, reject) => init.signal?.addEventListener("abort", () => reject(new Error("aborted"))));
+    await expect(new Endpoint("http://a", 20, silent).send(ASKS)).rejects.toThrow("no answer in 20 ms");
+  });
+
+  it("says that a contract refuses in one of its ways", async () => {
+    const errors: [Record<string, unknown>, boolean][] = [
+      [{ code: 3, message: "execution reverted", data: "0x08c379a0" }, true],
+      [{ code: -32000, message: "execution reverted" }, true],
+      [{ code: -32015, message: "VM error", data: { data: "0x" } }, true],
+      [{ code: -32005, message: "limit" }, false],
+      [{ code: "x", message: 7, data: "0xzz" }, false],
+    ];
+    for (const [error, wanted] of errors) {
+      const [said] = await rpcOf(["http://a"], provider(() => ({ error }))).ask([{ method: "eth_call", params: [] }]);
+      expect(said?.ok === false && isRevert(said)).toBe(wanted);
+    }
+  });
+});
+
+describe("several providers", () => {
+  it("stand in for each other, and one that failed rests", async () => {
+    let now = 0;
+    const asked: string[] = [];
+    const one = (name: string, ask: Fetch) => new Endpoint(`http://${name}`, 1_000, (url, init) => (asked.push(name), ask(url, init)));
+    const good = provider(() => ({ result: "0x1" }));
+    const rpc = new Rpc([one("bad", failing(500, "")), one("good", good)], () => now);
+    await rpc.one("x", []);
+    await rpc.one("x", []);
+    now += 60_000;
+    await rpc.one("x", []);
+    expect(asked).toEqual(["bad", "good", "good", "bad", "good"]);
+    expect(rpc.panel().map(({ failures, requests }) => [failures, requests])).toEqual([
+      [2, 2],
+      [0, 3],
+    ]);
+  });
+
+  it("none at all says so", async () => {
+    expect(await refusal(rpcOf([]).one("x", []))).toBe("NO_RPC");
+  });
+
+  it("pass a provider's own refusal on", async () => {
+    expect(await refusal(rpcOf(["http://a"], provider(() => ({ error: { code: 1, message: "no" } }))).one("x", []))).toBe("RPC_ERROR");
+  });
+});
+
+const HOME = `0x${"11".repeat(20)}` as const;
+const TOPIC = `0x${"22".repeat(32)}` as const;
+
+function logAt(block: number, index = 0, more: Record<string, unknown> = {}): Record<string, unknown> {
+  const hash = `0x${block.toString(16).padStart(64, "0")}`;
+  const place = { blockNumber: `0x${block.toString(16)}`, logIndex: `0x${index.toString(16)}` };
+  return { address: HOME, topics: [TOPIC], data: "0x", blockHash: hash, transactionHash: hash, ...place, ...more };
+}
+
+// A chain with a log in every 100th block, whose provider serves `most` blocks at once.
+function chain(most: number, spans: number[] = []): Fetch {
+  return provider(({ params: [filter] }) => {
+    const [from, to] = [Number(filter["fromBlock"]), Number(filter["toBlock"])];
+    spans.push(to - from + 1);
+    if (to - from + 1 > most) return { error: { code: -32000, message: "range too wide" } };
+    const found = [];
+    for (let at = Math.ceil(from / 100) * 100; at <= to; at += 100) found.push(logAt(at));
+    return { result: found };
+  });
+}
+
+async function numbers(ask: Fetch, range: { from: number; to: number; backwards: boolean }, span?: Span): Promise<number[][]> {
+  const found: number[][] = [];
+  for await (const piece of pieces(rpcOf(["http://a"], ask), { addresses: [HOME], topics: [TOPIC] }, range, span)) {
+    found.push(piece.logs.map((log) => log.blockNumber));
+  }
+  return found;
+}
+
+describe("logs", () => {
+  it.each([5, 999, 1_000, 10_000])("are all found whatever range is served: %i", async (most) => {
+    for (const backwards of [true, false]) {
+      const found = await numbers(chain(most), { from: 1, to: 2_500, backwards });
+      const flat = backwards ? found.reverse().flat() : found.flat();
+      expect(flat).toEqual(Array.from({ length: 25 }, (_, at) => 100 * (at + 1)));
+    }
+  });
+
+  it("are asked for in wider pieces again", async () => {
+    const spans: number[] = [];
+    const span = new Span();
+    await numbers(chain(40, spans), { from: 0, to: 3_000, backwards: false }, span);
+    expect(Math.max(...spans)).toBe(3_001);
+    expect(spans.filter((width) => width > 40).length).toBeLessThan(spans.length / 4);
+    expect(span.width).toBeLessThanOrEqual(MAX_SPAN);
+  });
+
+  it("are asked for newest first", async () => {
+    expect(await numbers(chain(1_000), { from: 0, to: 350, backwards: true })).toEqual([[0, 100, 200, 300]]);
+  });
+
+  it("of a block that is refused end in its reason", async () => {
+    expect(await refusal(numbers(chain(0), { from: 1, to: 3, backwards: false }))).toBe("RPC_ERROR");
+  });
+
+  it.each([
+    ["beyond the range", logAt(900)],
+    ["of another contract", logAt(2, 0, { address: `0x${"33".repeat(20)}` })],
+    ["of another event", logAt(2, 0, { topics: [`0x${"44".repeat(32)}`] })],
+    ["without topics", logAt(2, 0, { topics: [] })],
+    ["with five topics", logAt(2, 0, { topics: Array<string>(5).fill(TOPIC) })],
+    ["with half a byte", logAt(2, 0, { data: "0x1" })],
+    ["with a short hash", logAt(2, 0, { blockHash: "0x12" })],
+    ["with a number beyond reason", logAt(2, 0, { blockNumber: `0x${"f".repeat(20)}` })],
+    ["that is none", null],
+  ])("%s are refused", async (_, bad) => {
+    const ask = provider(() => ({ result: [logAt(2), bad] }));
+    expect(await refusal(numbers(ask, { from: 1, to: 3, backwards: false }))).toMatch(/^RPC_(LIES|BROKEN)$/);
+  });
+
+  it("that stand twice are a lie, and removed ones are none", async () => {
+    expect(await refusal(numbers(provider(() => ({ result: [logAt(2), logAt(2)] })), { from: 1, to: 3, backwards: false }))).toBe("RPC_LIES");
+    expect(await numbers(provider(() => ({ result: [logAt(2, 0, { removed: true })] })), { from: 1, to: 3, backwards: false })).toEqual([[]]);
+  });
+
+  it("that are no list are refused", async () => {
+    expect(await refusal(numbers(provider(() => ({ result: {} })), { from: 1, to: 3, backwards: false }))).toBe("RPC_BROKEN");
+  });
+
+  it("throws HearthErrors alone", async () => {
+    await expect(numbers(chain(0), { from: 1, to: 1, backwards: true })).rejects.toBeInstanceOf(HearthError);
+  });
+});
