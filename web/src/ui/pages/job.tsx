@@ -26,6 +26,7 @@ import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
 import { useLoad } from "../load";
 import type { Context } from "../main";
+import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
@@ -92,6 +93,7 @@ export function JobPage({ context }: { readonly context: Context }) {
       ) : (
         <>
           <Head whole={whole.value} market={ready.market} now={ready.head.time} />
+          <Actions market={ready.market} standing={whole.value.standing} />
           <Timeline market={ready.market} events={whole.value.events} asset={network.asset} />
           <Results
             context={context}
