@@ -1,7 +1,7 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
 import { Fragment } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { Jobs as Reader, type Standing } from "../../chain/jobs";
 import type { Market } from "../../chain/market";
@@ -55,13 +55,19 @@ export function JobPage({ context }: { readonly context: Context }) {
     () => (ready === undefined ? undefined : new Reader(ready.market)),
     [ready?.market, ready?.epoch],
   );
+  const [looked, setLooked] = useState("");
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
       : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
     job ?? "",
-    [reader],
+    [reader, looked],
   );
+  // A job that was posted a moment ago is not in the head that was read last: each newer one is looked at.
+  const isMissing = posted.error instanceof HearthError && posted.error.code === "NOT_FOUND";
+  useEffect(() => {
+    if (isMissing && ready !== undefined) setLooked(ready.changed.hash);
+  }, [isMissing, ready?.changed.hash]);
   const whole = useLoad(
     ready === undefined || reader === undefined || posted.value === undefined
       ? undefined
