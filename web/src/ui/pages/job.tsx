@@ -26,6 +26,7 @@ import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
+import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
@@ -125,6 +126,7 @@ export function JobPage({ context }: { readonly context: Context }) {
             network={network}
             all={most < whole.value.events.length ? () => setMost(Infinity) : undefined}
           />
+          <Actions market={ready.market} standing={whole.value.standing} />
           <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
           <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
           <Results
