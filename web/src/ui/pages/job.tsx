@@ -1,7 +1,7 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
 import { type ComponentChildren, Fragment } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Block, Receipt } from "../../chain/answers";
 import { Jobs as Reader, type Standing, standingAt } from "../../chain/jobs";
@@ -67,16 +67,21 @@ export function JobPage({ context }: { readonly context: Context }) {
   );
   // Beats are asked for only while their silence would matter.
   const runs = useRef(false);
+  const [looked, setLooked] = useState("");
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
       : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
     job ?? "",
-    [reader],
+    [reader, looked],
     ready?.seen,
   );
-  // A reorg may have taken its post with it.
+  // A reorg may have taken its post with it; and of a job that was posted a moment ago the head that was read last may know
+  // nothing: each one in which something has changed is looked at.
   const gone = posted.error instanceof HearthError && posted.error.code === "NOT_FOUND";
+  useEffect(() => {
+    if (gone && ready !== undefined) setLooked(ready.changed.hash);
+  }, [gone, ready?.changed.hash]);
   const whole = useLoad(
     ready === undefined || reader === undefined || posted.value === undefined || gone
       ? undefined

@@ -97,7 +97,7 @@ function Planned({ context, network, wallets, file, found }: Props) {
   const ground = useLoad(
     ready === undefined ? undefined : () => readGround(ready.market, ready.head),
     network.name,
-    [ready?.changed.hash, beatOf(ready?.head.time)],
+    [ready?.changed.hash, beatOf(ready?.head.time, network.nodeParameters.dead_after)],
   );
   const [there, setThere] = useState<string>();
   const [drawn, refused] = useMemo(() => drafted(found, account, network, ground.value), [found, account, network, ground.value]);
