@@ -1,6 +1,6 @@
 // What the submitter of a job may do with it, by the account of the connected wallet. Mirrors hearth/client/cancelling.py.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import type { Standing } from "../../chain/jobs";
 import type { Market } from "../../chain/market";
@@ -32,8 +32,9 @@ export function Actions({ market, standing }: Props) {
   useEffect(() => {
     if (finished) journalOf(network).see(posted.jobId).catch(() => undefined);
   }, [finished, posted.jobId]);
+  const [done, setDone] = useState("");
   const offers = offersOf(market, standing);
-  if (offers.length === 0) return null;
+  if (offers.length === 0) return done === "" ? null : <p role="status">{done}</p>;
   const account = wallets.session?.account;
   return (
     <>
@@ -43,7 +44,7 @@ export function Actions({ market, standing }: Props) {
         <Whole hex={posted.terms.submitter} />
       </p>
       <Wallet network={network} wallets={wallets} />
-      {account === posted.terms.submitter && <Acts market={market} session={wallets.session} offers={offers} />}
+      {account === posted.terms.submitter && <Acts market={market} session={wallets.session} offers={offers} done={done} onDone={setDone} />}
       {account !== undefined && account !== posted.terms.submitter && <p class="soft">The connected account is another one.</p>}
     </>
   );

@@ -109,6 +109,7 @@ interface AtMostProps {
 export function AtMost({ market, ground, terms, session }: AtMostProps) {
   const { asset } = market.network;
   const account = session?.account;
+  const [withdrawn, setWithdrawn] = useState("");
   const purse = useLoad(
     account === undefined ? undefined : () => readPurse(market, ground.at, account),
     account ?? "",
@@ -166,13 +167,21 @@ export function AtMost({ market, ground, terms, session }: AtMostProps) {
           </>
         )}
       </dl>
-      {account !== undefined && value !== undefined && value.credit > 0n && (
+      {account !== undefined && value !== undefined && value.credit > 0n ? (
         <>
           <p>
             <Amount value={value.credit} asset={asset} /> more is your credit in Escrow.
           </p>
-          <Acts market={market} session={session} offers={[withdrawal(market, account, value.credit)]} />
+          <Acts
+            market={market}
+            session={session}
+            offers={[withdrawal(market, account, value.credit)]}
+            done={withdrawn}
+            onDone={setWithdrawn}
+          />
         </>
+      ) : (
+        withdrawn !== "" && <p role="status">{withdrawn}</p>
       )}
     </>
   );
