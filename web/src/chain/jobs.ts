@@ -13,7 +13,7 @@ import { unpackPosted } from "../core/words";
 import type { Block } from "./answers";
 import { lies } from "./answers";
 import { readLeases } from "./leases";
-import { pieces, Span } from "./logs";
+import { Span } from "./logs";
 import { type Market, type Overview, PAGE } from "./market";
 
 // A job as it stands; `view` has its touched units only where they were read.
@@ -59,19 +59,25 @@ export class Jobs {
   // Read about `count` jobs, newest first, from where a walk is on. Only blocks around posts are asked for: each post
   // names the block of the one before, so that a gap of any length costs nothing. Throws RPC_LIES where the logs do not
   // lead from each job to the one before it.
-  async page(next: Next | undefined, count: number): Promise<Page> {
+  page(next: Next | undefined, count: number): Promise<Page> {
+    return this.market.sure(() => this.#page(next, count));
+  }
+
+  async #page(next: Next | undefined, count: number): Promise<Page> {
     const found: Posted[] = [];
     let at = next;
     while (at !== undefined && found.length < count) {
-      const from = Math.max(this.market.network.deployBlock, at.block - this.#span.width + 1);
-      const here = new Map((await this.#posts(from, at.block)).map((one) => [one.number, one]));
       const before: Next = at;
-      for (let one = here.get(at.number); one !== undefined; one = at === undefined ? undefined : here.get(at.number)) {
-        found.push(one.posted);
-        at = one.number === 1 ? undefined : { number: one.number - 1, block: one.previous };
+      const from = Math.max(this.market.network.deployBlock, at.block - this.#span.width + 1);
+      for await (const posts of this.#posts(from, at.block)) {
+        const here = new Map(posts.map((one) => [one.number, one]));
+        for (let one = here.get(at.number); one !== undefined; one = here.get(at.number)) {
+          found.push(one.posted);
+          at = one.number === 1 ? undefined : { number: one.number - 1, block: one.previous };
+          if (at === undefined || found.length >= count) return { jobs: found, next: at };
+        }
         // The one before lies further back: the next window begins there.
-        if (at !== undefined && at.block < from) break;
-        if (found.length >= count) break;
+        if (at.block < from) break;
       }
       if (at === before) throw lies(`no log of the market's job ${before.number} up to block ${before.block}`);
     }
@@ -80,10 +86,14 @@ export class Jobs {
 
   // Find a job by its id. Throws NOT_FOUND; RPC_LIES where the chain knows the job and no log posts it. `hint` is the
   // block of its post, as links carry it.
-  async find(id: Hex, head: Block, hint?: number): Promise<Posted> {
+  find(id: Hex, head: Block, hint?: number): Promise<Posted> {
+    return this.market.sure(() => this.#find(id, head, hint));
+  }
+
+  async #find(id: Hex, head: Block, hint?: number): Promise<Posted> {
     const near = hint === undefined ? [] : [{ from: Math.max(this.market.network.deployBlock, hint), to: Math.min(hint, head.number) }];
     for (const range of [...near, { from: this.market.network.deployBlock, to: head.number }]) {
-      for (const one of await this.#posts(range.from, range.to, id)) return one.posted;
+      for await (const posts of this.#posts(range.from, range.to, id)) for (const one of posts) return one.posted;
     }
     const [[word]] = await this.market.read(head, this.market.jobs([id]));
     if (word !== undefined && word !== 0n) throw lies(`job ${id} is on chain, and no log posts it`);
@@ -121,7 +131,7 @@ export class Jobs {
     const filter = { addresses: [this.market.network.contracts.JobRegistry], topics: [null, posted.jobId] };
     const range = { from: posted.log.blockNumber, to: head.number, backwards: false };
     const found: MarketEvent[] = [];
-    for await (const piece of pieces(this.market.rpc, filter, range, this.#span)) {
+    for await (const piece of this.market.past.logs(filter, range, this.#span)) {
       for (const event of eventsIn(piece.logs, this.market.network, this.strays)) {
         const why = misplaced(event, posted);
         if (why === "") found.push(event);
@@ -131,21 +141,19 @@ export class Jobs {
     return found;
   }
 
-  // Posts of a range, newest first; all, or those of one id.
-  async #posts(from: number, to: number, id?: Hex): Promise<Post[]> {
-    const { network, rpc } = this.market;
+  // Posts of a range, newest first; all, or those of one id. What is not read on is not asked for.
+  async *#posts(from: number, to: number, id?: Hex): AsyncGenerator<Post[]> {
+    const { network, past } = this.market;
     const topics = id === undefined ? [topicOf("JobPosted")] : [topicOf("JobPosted"), id];
     const filter = { addresses: [network.contracts.JobRegistry], topics };
-    const found: Post[] = [];
-    for await (const piece of pieces(rpc, filter, { from, to, backwards: true }, this.#span)) {
+    for await (const piece of past.logs(filter, { from, to, backwards: true }, this.#span)) {
       const here: Post[] = [];
       for (const event of eventsIn(piece.logs, network, this.strays)) {
         if (event.name !== "JobPosted") continue;
         here.push({ posted: postedOf(event, network), number: small(event.number), previous: small(event.previous) });
       }
-      found.push(...here.reverse());
+      yield here.reverse();
     }
-    return found;
   }
 }
 

@@ -21,6 +21,7 @@ import { logsOf } from "../core/logs";
 import { small } from "../core/numbers";
 import { amount, type Block, block, hexOf, lies, type Receipt, receipt } from "./answers";
 import type { Ask, Said } from "./endpoint";
+import { type Past, toldAnew } from "./past";
 import { resultOf, type Rpc } from "./rpc";
 
 // Entries that Lens answers in one call.
@@ -75,6 +76,7 @@ export class Market {
   constructor(
     readonly network: Network,
     readonly rpc: Rpc,
+    readonly past: Past = toldAnew(rpc),
   ) {}
 
   // Refuse a wrong chain, other code than the network file names, and contracts that make ids otherwise than it says.
@@ -138,13 +140,32 @@ export class Market {
     return { head, changed: reorged || !quiet, reorged };
   }
 
+  // Run a reading that finds out by itself whether logs are missing or wrong: before it accuses anybody over what was kept
+  // of an earlier visit, that is forgotten, and it is run again.
+  async sure<T>(read: () => Promise<T>, accuses: (found: T) => boolean = () => false): Promise<T> {
+    try {
+      const found = await read();
+      if (!accuses(found) || !(await this.#forget())) return found;
+    } catch (error) {
+      if (!(error instanceof HearthError) || error.code !== "RPC_LIES" || !(await this.#forget())) throw error;
+    }
+    return read();
+  }
+
+  #forget(): Promise<boolean> {
+    this.#times.clear();
+    return this.past.forget();
+  }
+
   // Return the second of each block, and what each transaction used; both are kept for good.
   async about(
     blocks: readonly Hex[],
     transactions: readonly Hex[],
   ): Promise<{ readonly times: ReadonlyMap<Hex, number>; readonly receipts: ReadonlyMap<Hex, Receipt> }> {
+    const untold = [...new Set(blocks)].filter((one) => !this.#times.has(one));
+    if (untold.length > 0) for (const [hash, time] of await this.past.times(untold)) this.#times.set(hash, time);
     const asks = [
-      ...[...new Set(blocks)].filter((one) => !this.#times.has(one)).map((hash) => [BY_HASH, hash] as const),
+      ...untold.filter((one) => !this.#times.has(one)).map((hash) => [BY_HASH, hash] as const),
       ...[...new Set(transactions)].filter((one) => !this.#receipts.has(one)).map((hash) => [RECEIPT, hash] as const),
     ];
     for (let start = 0; start < asks.length; start += AT_ONCE) {
@@ -158,6 +179,7 @@ export class Market {
         else this.#times.set(hash, named(block(value), hash).time);
       });
     }
+    this.past.keepTimes(new Map(untold.map((hash) => [hash, this.#times.get(hash) as number])));
     return { times: this.#times, receipts: this.#receipts };
   }
 

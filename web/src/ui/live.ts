@@ -1,11 +1,14 @@
-// The market as it is now: checked once, then its newest block as it comes. Hidden tabs ask nothing.
+// The market as it is now: checked once, then its newest block as it comes: one tab asks for all, and hidden tabs ask
+// nothing.
 
 import { useEffect, useState } from "preact/hooks";
 
 import type { Block } from "../chain/answers";
 import { Market } from "../chain/market";
+import { type News, Poller } from "../chain/poller";
 import { rpcOf } from "../chain/rpc";
 import type { Network } from "../core/network";
+import { sharedOrigin } from "../data/origin";
 
 export type Live =
   | { readonly state: "none" }
@@ -27,61 +30,72 @@ export type Live =
 const POLL = 4_000;
 const LOCAL_POLL = 1_000;
 
+type Keeping = typeof import("../data/keeping");
+
+// On its way while the page finds out what it was opened with. An origin that is shared with strangers keeps nothing.
+const keeping: Promise<Keeping | undefined> = sharedOrigin(location)
+  ? Promise.resolve(undefined)
+  : import("../data/keeping").catch(() => undefined);
+
 export function useLive(network: Network | undefined): Live {
   const [live, setLive] = useState<Live>({ state: "none" });
   const [tries, setTries] = useState(0);
   useEffect(() => {
     if (network === undefined) return undefined;
     let ended = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let before: Block | undefined;
-    const market = new Market(network, rpcOf(network.rpc));
-    const wait = network.local ? LOCAL_POLL : POLL;
-
-    const look = async (): Promise<void> => {
-      timer = undefined;
-      if (!document.hidden) {
-        try {
-          const found =
-            before === undefined ? { head: await market.head(), changed: true, reorged: false } : await market.since(before);
-          before = found.head;
-          if (!ended) setLive((last) => next(last, market, found));
-        } catch (lost) {
-          if (!ended) setLive((last) => (last.state === "ready" ? { ...last, lost } : last));
-        }
-      }
-      // A hidden tab is woken by `shown`.
-      if (!ended && !document.hidden) timer = setTimeout(() => void look(), wait);
-    };
-    const shown = (): void => {
-      if (!document.hidden && timer === undefined) void look();
-    };
-
+    let close = (): void => undefined;
     setLive({ state: "opening" });
-    market.check().then(
-      () => {
-        if (ended) return;
-        document.addEventListener("visibilitychange", shown);
-        void look();
-      },
-      (error: unknown) => {
-        if (!ended) setLive({ state: "refused", error, retry: () => setTries((before) => before + 1) });
-      },
-    );
+    void keeping.then((kept) => {
+      if (!ended) close = follow(network, kept, setLive, () => setTries((before) => before + 1));
+    });
     return () => {
       ended = true;
-      if (timer !== undefined) clearTimeout(timer);
-      document.removeEventListener("visibilitychange", shown);
+      close();
     };
   }, [network, tries]);
   return live;
 }
 
-function next(
-  last: Live,
-  market: Market,
-  { head, changed, reorged }: { readonly head: Block; readonly changed: boolean; readonly reorged: boolean },
-): Live {
+type SetLive = (next: Live | ((last: Live) => Live)) => void;
+
+// Check a market and tell of it until the returned function is called.
+function follow(network: Network, keeping: Keeping | undefined, setLive: SetLive, retry: () => void): () => void {
+  let ended = false;
+  const rpc = rpcOf(network.rpc);
+  const kept = keeping?.keptOf(network, rpc);
+  const market = new Market(network, rpc, kept?.past);
+  const poller = new Poller({
+    wait: network.local ? LOCAL_POLL : POLL,
+    look: async (before) => {
+      if (before !== undefined) return market.since(before);
+      return { head: await market.head(), changed: true, reorged: false };
+    },
+    tell: (news) => {
+      market.past.moved(news.head, news.reorged);
+      setLive((last) => next(last, market, news));
+    },
+    lost: (lost) => setLive((last) => (last.state === "ready" ? { ...last, lost } : last)),
+    tabs: kept?.tabs,
+  });
+  const shown = (): void => (document.hidden ? poller.rest() : poller.wake());
+  market.check().then(
+    () => {
+      if (ended) return;
+      document.addEventListener("visibilitychange", shown);
+      shown();
+    },
+    (error: unknown) => {
+      if (!ended) setLive({ state: "refused", error, retry });
+    },
+  );
+  return () => {
+    ended = true;
+    document.removeEventListener("visibilitychange", shown);
+    poller.close();
+  };
+}
+
+function next(last: Live, market: Market, { head, changed, reorged }: News): Live {
   const known = last.state === "ready" && last.market === market ? last : undefined;
   return {
     state: "ready",
