@@ -321,6 +321,25 @@ describe("a store", () => {
     expect(performance.now() - began).toBeLessThan(1_000);
   });
 
+  it("that opens late is used from then on", async () => {
+    const [chain, store] = [chainOf(300), new FakeStore()];
+    await new Visit(chain, store).read(ALL, { from: 100 });
+    let opens = (): void => undefined;
+    const opened = new Promise<void>((resolve) => (opens = resolve));
+    store.fault = (call) => (call === "heads" ? opened : undefined);
+    const visit = new Visit(chain, store);
+    visit.provider.most = 50;
+    let found = 0;
+    for await (const { logs } of visit.past.logs(ALL, { from: 0, to: 300, backwards: false })) {
+      found += logs.length;
+      opens();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    expect(found).toBe(truth(chain, ALL).length);
+    await visit.past.settled();
+    expect(visit.provider.ranges.filter(([from, to]) => from <= 300 - DEPTH && to >= 100)).toEqual([]);
+  });
+
   it("that was written to in vain is not written to again", async () => {
     const [chain, store] = [chainOf(300), new FakeStore()];
     let tries = 0;
@@ -441,6 +460,18 @@ describe("a provider", () => {
     for (const filter of FILTERS) expect(await visit.read(filter)).toEqual(truth(chain, filter));
     expect(visit.provider.requests).toHaveLength(FILTERS.length + 1);
     expect([...store.kept.keys()]).toEqual(before);
+  });
+
+  it("that refuses a newer mark leaves the older one", async () => {
+    const [chain, store] = [chainOf(300), new FakeStore()];
+    const visit = new Visit(chain, store);
+    await visit.read(ALL);
+    grow(chain, 700);
+    visit.look();
+    visit.provider.before = (method) => (method === "eth_getBlockByNumber" ? { result: null } : undefined);
+    visit.provider.clear();
+    expect(await visit.read(ALL)).toEqual(truth(chain, ALL));
+    expect(rangesOf(visit)).toEqual([`${300 - DEPTH + 1}-1000`]);
   });
 
   it("that lags behind what is kept drops nothing of it", async () => {

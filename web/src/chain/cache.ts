@@ -45,6 +45,13 @@ interface Era {
   readonly mark: Mark;
 }
 
+// The next part of a range: what one good range covers, or what none does.
+interface Step {
+  readonly from: number;
+  readonly to: number;
+  readonly chunk: Chunk | undefined;
+}
+
 // Neighbouring pieces of one reading that are not kept yet.
 type Run = Omit<Piece, "held">;
 
@@ -78,36 +85,28 @@ export class KeptPast implements Past {
   }
 
   async *logs(filter: Filter, range: Range, span: Span = new Span()): AsyncGenerator<Piece> {
-    const era = await this.#check();
-    if (era === undefined) {
-      yield* pieces(this.rpc, filter, range, span);
-      return;
-    }
-    const keeper = new Keeper(era.mark, this.now, (run) => this.#later(() => this.#keep(era, filter, run)));
     const used = new Set<Chunk>();
+    let keeper: Keeper | undefined;
     let { from, to } = range;
     try {
       while (from <= to) {
-        const step = this.#next(filter, { from, to, backwards: range.backwards });
-        if (step.chunk === undefined) {
-          for await (const { held, ...piece } of pieces(this.rpc, filter, { ...step, backwards: range.backwards }, span, era.mark)) {
-            if (held) keeper.add(piece);
-            yield piece;
-          }
-        } else {
-          const found = await this.#read(step.chunk);
-          // It is gone, or doubted by now: the rest of the range is looked at anew.
-          if (found === undefined || step.chunk.good !== this.#eras) continue;
-          used.add(step.chunk);
-          this.#served = true;
-          const inside = (log: Log): boolean => log.blockNumber >= step.from && log.blockNumber <= step.to;
-          yield { from: step.from, to: step.to, logs: found.filter((log) => inside(log) && fits(log, filter)) };
+        // Looked at anew for each piece: a store may open late, and a reorg may come in the middle.
+        const era = await this.#check();
+        if (keeper?.era !== era) {
+          keeper?.end();
+          keeper = era === undefined ? undefined : new Keeper(era, this.now, (run) => this.#later(() => this.#keep(era, filter, run)));
         }
-        if (range.backwards) to = step.from - 1;
-        else from = step.to + 1;
+        const step = this.#next(filter, { from, to, backwards: range.backwards });
+        const piece = step.chunk === undefined ? await this.#told(filter, { ...range, ...step }, span, keeper) : await this.#shown(filter, step);
+        // What was kept is gone, or doubted by now: the rest of the range is looked at anew.
+        if (piece === undefined) continue;
+        if (step.chunk !== undefined) used.add(step.chunk);
+        yield piece;
+        if (range.backwards) to = piece.from - 1;
+        else from = piece.to + 1;
       }
     } finally {
-      keeper.end();
+      keeper?.end();
       if (used.size > 0) this.#later(() => this.shelf.touch([...used].map((chunk) => chunk.head)));
     }
   }
@@ -149,13 +148,13 @@ export class KeptPast implements Past {
   // The era in which ranges may be shown and kept; undefined for none: then providers are asked alone.
   async #check(): Promise<Era | undefined> {
     const head = this.#head;
-    if (head === undefined || head.number - DEPTH < this.network.deployBlock || this.now() < this.#restsUntil) return undefined;
+    if (head === undefined || head.number - DEPTH < this.network.deployBlock) return undefined;
     const fresh = this.#era !== undefined && head.number - DEPTH - this.#era.mark.number < STALE;
-    if (fresh) return this.#era;
+    if (fresh || this.now() < this.#restsUntil) return this.#era;
     this.#checking ??= this.#begin(head).finally(() => {
       this.#checking = undefined;
     });
-    return this.#checking;
+    return (await this.#checking) ?? this.#era;
   }
 
   async #begin(head: Block): Promise<Era | undefined> {
@@ -259,8 +258,7 @@ export class KeptPast implements Past {
 
   // ---- what is shown ----
 
-  // The next part of a range: what one good range covers, or what none does.
-  #next(filter: Filter, { from, to, backwards }: Range): { from: number; to: number; chunk: Chunk | undefined } {
+  #next(filter: Filter, { from, to, backwards }: Range): Step {
     const good = (this.#chunks ?? []).filter((chunk) => chunk.good === this.#eras && holds(chunk.filter, filter));
     const edge = backwards ? to : from;
     const here = good.filter(({ head }) => head.from <= edge && edge <= head.to);
@@ -268,6 +266,23 @@ export class KeptPast implements Past {
     if (chunk !== undefined) return { from: Math.max(from, chunk.head.from), to: Math.min(to, chunk.head.to), chunk };
     if (backwards) return { from: Math.max(from, ...good.filter(({ head }) => head.to < edge).map(({ head }) => head.to + 1)), to, chunk };
     return { from, to: Math.min(to, ...good.filter(({ head }) => head.from > edge).map(({ head }) => head.from - 1)), chunk };
+  }
+
+  // The first piece of a range from a provider.
+  async #told(filter: Filter, range: Range, span: Span, keeper: Keeper | undefined): Promise<Piece | undefined> {
+    for await (const { held, ...piece } of pieces(this.rpc, filter, range, span, keeper?.era.mark)) {
+      if (held) keeper?.add(piece);
+      return piece;
+    }
+    return undefined;
+  }
+
+  async #shown(filter: Filter, { from, to, chunk }: Step): Promise<Piece | undefined> {
+    const found = chunk === undefined ? undefined : await this.#read(chunk);
+    if (found === undefined || chunk?.good !== this.#eras) return undefined;
+    this.#served = true;
+    const logs = found.filter((log) => log.blockNumber >= from && log.blockNumber <= to && fits(log, filter));
+    return { from, to, logs };
   }
 
   // The logs of a range; undefined where its text is gone or is not what it should be, and then the range is too.
@@ -338,7 +353,7 @@ class Keeper {
   #since: number;
 
   constructor(
-    private readonly mark: Mark,
+    readonly era: Era,
     private readonly now: () => number,
     private readonly hand: (run: Run) => void,
   ) {
@@ -346,7 +361,7 @@ class Keeper {
   }
 
   add(piece: Piece): void {
-    const to = Math.min(piece.to, this.mark.number);
+    const to = Math.min(piece.to, this.era.mark.number);
     if (piece.from > to) return;
     const { from } = piece;
     const logs = piece.logs.filter((log) => log.blockNumber <= to);

@@ -75,8 +75,8 @@ export async function* pieces(
       continue;
     }
     const held = mark !== undefined && blockOf(marked, mark.number)?.hash === mark.hash;
-    yield { ...piece, logs: checked(logsOf(said.value), filter, piece), held };
     span.served();
+    yield { ...piece, logs: checked(logsOf(said.value), filter, piece), held };
     if (range.backwards) to = piece.from - 1;
     else from = piece.to + 1;
   }

@@ -41,7 +41,7 @@ export interface Bounds {
 
 export const VERSION = 1;
 const MAX_HEADS = 10_000;
-export const BOUNDS: Bounds = { most: 64 * 2 ** 20, patience: 400, now: () => Date.now() };
+export const BOUNDS: Bounds = { most: 64 * 2 ** 20, patience: 1_500, now: () => Date.now() };
 
 export type Draft = Omit<Head, "id" | "version" | "size" | "used">;
 
@@ -60,10 +60,15 @@ export class Shelf {
     this.since = bounds.now();
   }
 
+  // Open the store, before anybody needs it: it may take a while.
+  open(): Promise<void> {
+    this.#opened ??= within(this.#open(), this.bounds.patience).catch(() => undefined);
+    return this.#opened;
+  }
+
   // The heads of one market; undefined where there is no store (yet).
   async heads(market: Hex): Promise<Head[] | undefined> {
-    this.#opened ??= within(this.#open(), this.bounds.patience).catch(() => undefined);
-    await this.#opened;
+    await this.open();
     return this.#heads === undefined ? undefined : [...this.#heads.values()].filter((head) => head.market === market);
   }
 

@@ -8,6 +8,7 @@ import type { Rpc } from "../chain/rpc";
 import { Shelf } from "../chain/shelf";
 import { tabsOf } from "../chain/tabs";
 import type { Network } from "../core/network";
+import { sharedOrigin } from "./origin";
 import { forgetWords } from "./remember";
 
 const store = new IdbStore();
@@ -20,6 +21,8 @@ export interface Kept {
 
 // The past of a market over what is kept of it, and the other tabs that show it.
 export function keptOf(network: Network, rpc: Rpc): Kept {
+  // It may take a while, and the market is not asked for logs at once.
+  void shelf.open();
   return { past: new KeptPast(network, rpc, shelf), tabs: tabsOf(`hearth.heads.${marketKey(network)}`) };
 }
 
@@ -27,5 +30,5 @@ export function keptOf(network: Network, rpc: Rpc): Kept {
 // other one, keep nothing of what they read.
 export async function forgetAll(): Promise<void> {
   forgetWords();
-  await store.erase().catch(() => undefined);
+  if (!sharedOrigin(location)) await store.erase().catch(() => undefined);
 }

@@ -1,6 +1,6 @@
 // Dark or light: as the system has it, or as the reader chose.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 import { recall, remember } from "../../data/remember";
 import { WORDS } from "../words";
@@ -16,7 +16,7 @@ function stored(): Choice {
 
 export function Theme() {
   const [choice, setChoice] = useState<Choice>(stored);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.documentElement.classList.remove("light", "dark");
     if (choice !== "auto") document.documentElement.classList.add(choice);
   }, [choice]);
