@@ -295,6 +295,9 @@ lock: ## resolve the lock files anew (needs uv and npm)
 	cd .build/npm && npm install --package-lock-only --ignore-scripts --loglevel=error
 	cd .build/npm && $(PYTHON) $(CURDIR)/tools/lock_npm.py
 	cp .build/npm/package-lock.json .
+	rm -rf .build/npm-web && mkdir -p .build/npm-web && cp web/package.json web/.npmrc .build/npm-web/
+	cd .build/npm-web && npm install --package-lock-only --ignore-scripts --loglevel=error
+	cp .build/npm-web/package-lock.json web/
 
 # The same pins on every Python and platform, each as a wheel but for SDIST_ONLY.
 lock-check: ## that what users install has a wheel on each Python and platform (needs uv)

@@ -25,5 +25,7 @@ export default defineConfig({
   test: {
     environment: "node",
     include: ["test/**/*.test.ts"],
+    // What hangs, or looks back over a stranger's text for every character, ends here; a slow machine does not.
+    testTimeout: 60_000,
   },
 });

@@ -22,6 +22,7 @@ from hearth.base.errors import (
     TooLarge,
 )
 from hearth.base.text import brief, one_line
+from hearth.client.gateways import NOBODY, NodeGateways
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, require_unit, result_cid, strays_in
 from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Outcome, State
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     )
     from hearth.client.session import Session
     from hearth.market.events import Declined, Finished, GaveUp, Submitted
-    from hearth.protocol.types import Terms
+    from hearth.protocol.types import NodeId, Terms
     from hearth.storage.unixfs import ReadLimits
 
 REDUCE_SECONDS: Final = 600.0
@@ -50,6 +51,8 @@ MAX_LOGS_BYTES: Final = 64 << 20
 """Characters of log that one call returns, of all units together."""
 MAX_DETAIL: Final = 4096
 """Characters of a report's sentence, and of its last words: twice what a worker writes."""
+FAR_MOMENT: Final = 1 << 40
+"""No second of a chain that a report may speak of is as late."""
 GAP_BYTES: Final = 64
 """What the line that names a gap adds to a log."""
 INCOMPLETE: Final = "INCOMPLETE.txt"
@@ -66,6 +69,7 @@ class UnitResult:
     result: bytes
     report: bytes
     document: dict[str, Any]
+    node: NodeId = NOBODY
 
     @property
     def outputs(self) -> str | None:
@@ -87,13 +91,16 @@ class UnreadResult:
 class Results:
     """Fetch what jobs left behind.
 
-    What is fetched was made by strangers. One unit's fault is told in its own row and hides no other unit.
+    What is fetched was made by strangers. One unit's fault is told in its own row and hides no other unit. What no
+    store of the session has is asked of the gateways that its node names.
     """
 
     def __init__(self, reads: JobReader) -> None:
         """Fetch nothing yet."""
         self.session = reads.session
         self.reads = reads
+        self._nodes = NodeGateways(reads.session)
+        """Whose gateways the call under way may ask."""
 
     def spec(self, job: str) -> dict[str, Any]:
         """Return the canonical spec of a job, the document whose hash is on chain."""
@@ -118,7 +125,7 @@ class Results:
         where this disk cannot take it, and StorageError where the one unit of a job cannot be had; of several units
         each row says what is wrong with its own, and while one is missing the folder holds INCOMPLETE.txt.
         """
-        view = self.reads.look(job)
+        view = self._look(job)
         report, unread = self._get(view, folder, unit, pin)
         if unread and (view.terms.leases == 1 or unit is not None):
             raise unread[0].error
@@ -165,7 +172,7 @@ class Results:
                 continue
             if pin and not self.session.dry_run:
                 # Only now: what was fetched is known to keep within the limits.
-                self.session.store.pin(cid.parse(one.outputs))
+                self._nodes.behind(one.node).pin(cid.parse(one.outputs))
         told = {row["unit"] for row in rows}
         rows += [_unread_row(lost) for lost in unread if lost.index not in told]
         if many and not self.session.dry_run:
@@ -194,7 +201,7 @@ class Results:
             return 0
         renamed: list[RenamedEntry] = []
         place.parent.mkdir(parents=True, exist_ok=True)
-        entry = self.session.store.fetch(
+        entry = self._nodes.behind(one.node).fetch(
             root,
             place,
             limits,
@@ -213,7 +220,7 @@ class Results:
         Where a log cannot be had, its row says why, and holds the last words of its worker's report if that can be
         read. Raises NotFoundError NO_LOGS before the first attempt reported.
         """
-        view = self.reads.look(job)
+        view = self._look(job)
         if unit is not None:
             require_unit(view, unit)
         rows = self._logs(view, unit)
@@ -237,7 +244,9 @@ class Results:
         """Return a row for each unit of which an attempt reported, MAX_LOGS_BYTES of log in all."""
         rows: list[LogRow] = []
         left = MAX_LOGS_BYTES
-        for index, event in sorted(self._reports(view).items()):
+        reports = self._reports(view)
+        self._nodes.know(event.node for event in reports.values())
+        for index, event in sorted(reports.items()):
             if unit is not None and index != unit:
                 continue
             row: LogRow = {"unit": index, "node": event.node, "stdout": "", "stderr": "", "detail": ""}
@@ -245,9 +254,8 @@ class Results:
             if not any(event.report):
                 continue
             try:
-                document = self._report(event.report)
-                row["detail"] = str(document.get("detail", ""))[:MAX_DETAIL]
-                row["stderr"] = str(document.get("stderr_tail", ""))[:MAX_DETAIL]
+                document = self._report(event.report, event.node)
+                row["detail"], row["stderr"] = words_in(document, "detail"), words_in(document, "stderr_tail")
                 if not isinstance(document.get("logs"), dict):
                     continue
                 if left <= 0:
@@ -255,14 +263,14 @@ class Results:
                         f"{MAX_LOGS_BYTES >> 20} MiB of logs are shown at once, and this one is beyond",
                         hint=f"hearth job logs {job_hex(view.posted.job_id)[:14]} --unit {index}",
                     )
-                row["stdout"], row["stderr"] = self._streams(str(document["logs"].get("cid")))
+                row["stdout"], row["stderr"] = self._streams(str(document["logs"].get("cid")), event.node)
                 left -= len(row["stdout"]) + len(row["stderr"])
             except StorageError as error:
                 row["fault"] = _fault(error)
         return rows
 
-    def _streams(self, root: str) -> tuple[str, str]:
-        """Return the text of stdout and stderr in a folder of logs, which is no larger than a worker keeps."""
+    def _streams(self, root: str, node: NodeId) -> tuple[str, str]:
+        """Return the text of stdout and stderr in a node's folder of logs, which is no larger than a worker keeps."""
         import tempfile
 
         from hearth.protocol.runtimes import MAX_LOG_BYTES
@@ -273,7 +281,7 @@ class Results:
         limits = ReadLimits.of_market(2 * most, 3, (("stdout", most), ("stderr", most)))
         with tempfile.TemporaryDirectory(prefix="hearth-logs-") as folder:
             here = Path(folder) / "logs"
-            self.session.store.fetch(cid.parse(root), here, limits, timeout=LOG_SECONDS)
+            self._nodes.behind(node).fetch(cid.parse(root), here, limits, timeout=LOG_SECONDS)
             try:
                 stdout, stderr = ((here / name).read_bytes() for name in ("stdout", "stderr"))
             except OSError as error:
@@ -282,7 +290,7 @@ class Results:
 
     def summary(self, job: str, folder: Path | None) -> JobEnd:
         """Return how a job's units ended, their last words where they failed, and fetch the outputs into `folder`."""
-        view = self.reads.look(job)
+        view = self._look(job)
         found, unread = self._results(view, None)
         fetched = self._get(view, folder, None, False)[0] if folder is not None and (found or unread) else None
         rows: list[UnitEnd] = [
@@ -316,10 +324,10 @@ class Results:
                 "unit": failed.index,
                 "exit_code": failed.document["exit_code"],
                 "status": failed.document["status"],
-                "detail": str(report.get("detail", ""))[:MAX_DETAIL],
-                "stderr_tail": str(report.get("stderr_tail", ""))[:MAX_DETAIL],
+                "detail": words_in(report, "detail"),
+                "stderr_tail": words_in(report, "stderr_tail"),
             }
-        kept = [reports[one.index].get("kept_until") for one in found[:8] if one.outputs is not None]
+        kept = [kept_until(reports[one.index]) for one in found[:8] if one.outputs is not None]
         logs = self._logs(view, 0) if view.terms.leases == 1 and found else []
         return {
             "verdict": view.verdict,
@@ -329,9 +337,7 @@ class Results:
             "unread": len(unread) if fetched is None else fetched["unread"],
             "units": rows[:64],
             "failure": words,
-            "kept_until": min(
-                (moment for moment in kept if isinstance(moment, int) and 0 < moment < 1 << 40), default=None
-            ),
+            "kept_until": min((moment for moment in kept if moment is not None), default=None),
             "stdout": logs[0]["stdout"] if logs else "",
             "parents_failed": self._parents_failed(view),
             "fetched": fetched,
@@ -339,9 +345,14 @@ class Results:
 
     # ---- inside ----
 
-    def _report(self, digest: bytes) -> dict[str, Any]:
-        """Return a report. It is its worker's word alone: one that is not of the form says nothing."""
-        document = self.session.store.get_json(digest)
+    def _look(self, job: str) -> JobView:
+        """Return a job as it stands, for a call of which nobody was asked anything yet."""
+        self._nodes = NodeGateways(self.session)
+        return self.reads.look(job)
+
+    def _report(self, digest: bytes, node: NodeId = NOBODY) -> dict[str, Any]:
+        """Return a node's report. It is its worker's word alone: one that is not of the form says nothing."""
+        document = self._nodes.behind(node).get_json(digest)
         return document if isinstance(document, dict) else {}
 
     def _told(self, one: UnitResult) -> dict[str, Any]:
@@ -349,7 +360,7 @@ class Results:
         if one.report == ZERO_HASH:
             return {}
         with suppress(StorageError):
-            return self._report(one.report)
+            return self._report(one.report, one.node)
         return {}
 
     def _parents_failed(self, view: JobView) -> bool:
@@ -379,6 +390,7 @@ class Results:
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted | Finished)}
         found, unread = [], []
+        self._nodes.know(one.node for one in view.units if one.state.has_result)
         for index in range(len(view.units)) if unit is None else [unit]:
             if index >= len(view.units) or not view.units[index].state.has_result:
                 continue
@@ -389,15 +401,15 @@ class Results:
             digest = kept or (event.result if event is not None else None)
             if digest is None:
                 continue
-            outcome, state = view.units[index].outcome, view.units[index].state
+            outcome, state, node = view.units[index].outcome, view.units[index].state, view.units[index].node
             try:
-                document = self.session.store.get_json(digest)
+                document = self._nodes.behind(node).get_json(digest)
                 check_result(document, view.terms.spec, index, outcome)
             except StorageError as error:
                 unread.append(UnreadResult(index, outcome, digest, _of_unit(error, view, index)))
                 continue
             report = event.report if event is not None else ZERO_HASH
-            found.append(UnitResult(index, outcome, state, digest, report, document))
+            found.append(UnitResult(index, outcome, state, digest, report, document, node))
         return found, unread
 
 
@@ -531,12 +543,25 @@ def refuse_folder(folder: Path) -> None:
         ) from error
 
 
+def words_in(report: dict[str, Any], name: str) -> str:
+    """Return a text of a report, of MAX_DETAIL characters at most; what is no text says nothing."""
+    found = report.get(name)
+    return found[:MAX_DETAIL] if isinstance(found, str) else ""
+
+
+def kept_until(report: dict[str, Any]) -> int | None:
+    """Return the second of the chain until which a report says that the outputs are kept, None where it says none."""
+    moment = report.get("kept_until")
+    return moment if type(moment) is int and 0 < moment < FAR_MOMENT else None
+
+
 def check_result(document: Any, spec: bytes, index: int, outcome: Outcome) -> None:
     """Refuse a result document that is of another job, unit or outcome than the chain says. Raises BadDocument."""
     expected = {"spec": spec.hex(), "index": index, "outcome": outcome.name.lower()}
     for name, value in expected.items():
-        if not isinstance(document, dict) or document.get(name) != value:
-            found = document.get(name) if isinstance(document, dict) else document
+        found = document.get(name) if isinstance(document, dict) else document
+        # To Python true is 1 and false is 0, and to no other reader.
+        if not isinstance(document, dict) or type(found) is not type(value) or found != value:
             raise BadDocument(
                 f"the result's {name} is {brief(repr(found))}, and the chain says {value!r}: it is not this unit's",
                 hint="hearth job show JOB",

@@ -26,8 +26,10 @@ def spec_problems(data: dict[str, Any]) -> tuple[JobSpec | None, list[Problem]]:
 
 def explain(detail: ErrorDetails) -> Problem:
     """Return the problem that one finding of pydantic's tells."""
-    where: Location = tuple(part for part in detail["loc"] if part != "[key]")
+    where: Location = detail["loc"]
     kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if kind == "string_type" and where[-1:] == ("[key]",):  # of a name in env that is no text: its place is the name
+        where = where[:-1]
     if kind == "hearth":
         return Problem(where, context["message"], context["hint"], context["code"])
     if kind == "extra_forbidden":
@@ -49,7 +51,7 @@ def explain(detail: ErrorDetails) -> Problem:
             where, f"must be a mapping, not {_typed(given)}", f"write {_example(where, given) or '{key: value}'}"
         )
     if kind == "too_long":
-        return Problem(where, f"has {context['actual_length']} entries; the most is {context['max_length']}")
+        return Problem(where, f"has {len(given)} entries; the most is {context['max_length']}")
     if kind in ("greater_than_equal", "less_than_equal"):
         bound = f"at least {context['ge']}" if kind == "greater_than_equal" else f"at most {context['le']}"
         return Problem(where, f"{_shown(given)} is out of range: must be {bound}")
@@ -60,7 +62,8 @@ def _unknown(where: Location) -> Problem:
     *parents, key = where
     fields = _model_at(tuple(parents)).model_fields
     names = [field.alias or name for name, field in fields.items()] + sorted(OLDER_KEYS.get(tuple(parents), ()))
-    near = difflib.get_close_matches(str(key).lower(), names, n=1, cutoff=0.6)
+    # An older key that stands beside its newer form is told of that one.
+    near = difflib.get_close_matches(str(key).lower(), [name for name in names if name != key], n=1, cutoff=0.6)
     hint = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(names)}"
     return Problem(where, "unknown key", hint, "UNKNOWN_KEY")
 

@@ -25,10 +25,14 @@ MAX_UNITS = 1 << 20
 MAX_CHUNK = 256
 MAX_ATTEMPTS = 8
 MAX_MATCH_WINDOW = 300
+MAX_VRAM_GIB, MAX_MEMORY_GIB, MAX_DISK_GIB = 1023, 16_383, 131_071
+"""What the lanes of the chain's words hold."""
 MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24
 """Leases times attempts stay below this."""
 JOB_ID = re.compile("0x[0-9a-f]{64}")
+_AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCustomError:
@@ -73,7 +77,7 @@ def _decimal(value: object) -> str:
 
 def _amount(value: object) -> str:
     text = _text(value)
-    if not re.fullmatch(r"[0-9]{1,40}(\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?", text):
+    if not _AMOUNT.fullmatch(text):
         raise refusal(f'"{text}" is not an amount', 'write it as "0.60" or "0.60 ETH"', "BAD_AMOUNT")
     return text
 
@@ -94,7 +98,7 @@ def _rate(value: object) -> str:
 
 def _integer(value: object) -> object:
     # A value that came in by ${NAME} is text; digits in quotes are as good as digits.
-    return int(value) if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value
+    return int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
 
 
 def _parent(value: object) -> object:
@@ -392,9 +396,9 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
     if not need.gpu.count and (need.gpu.tier is not None or need.gpu.vram is not None):
         yield Problem((*where, "gpu", "count"), "tier and vram say nothing of 0 GPUs", "use count: 1")
     for name, size, most in (
-        ("vram", need.gpu.vram, 1023),
-        ("memory", need.memory, 16_383),
-        ("disk", need.disk, 131_071),
+        ("vram", need.gpu.vram, MAX_VRAM_GIB),
+        ("memory", need.memory, MAX_MEMORY_GIB),
+        ("disk", need.disk, MAX_DISK_GIB),
     ):
         place: Location = (*where, "gpu", name) if name == "vram" else (*where, name)
         if size is not None and not 0 < parse_size(size) <= most << 30:
@@ -411,8 +415,8 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
             (*where, "disk"), "is smaller than what the outputs may add up to", "raise disk or lower max_size"
         )
     for index, item in enumerate(spec.outputs):
-        if not 0 < parse_size(item.max_size) <= 131_071 << 30:
-            yield Problem(("outputs", index, "max_size"), f"{item.max_size} is outside 1B..131071GiB")
+        if not 0 < parse_size(item.max_size) <= MAX_DISK_GIB << 30:
+            yield Problem(("outputs", index, "max_size"), f"{item.max_size} is outside 1B..{MAX_DISK_GIB}GiB")
 
 
 def _limits(spec: JobSpec) -> Iterator[Problem]:

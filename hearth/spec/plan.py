@@ -184,6 +184,7 @@ def match_window_of(spec: JobSpec, policy: Policy) -> int:
             "match.window",
             f"{spec.match.window} is below this market's {policy.min_match_window}s",
             f"use {policy.min_match_window}s, or 0s for first come",
+            "BAD_WINDOW",
         )
     return window
 

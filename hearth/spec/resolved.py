@@ -21,7 +21,18 @@ from hearth.protocol.types import Needs, Runtime
 from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_duration, parse_size
 from hearth.protocol.zones import zone_mask, zone_of
 from hearth.spec import rules
-from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Checkpoint, Compare, Input, JobSpec, Resources
+from hearth.spec.model import (
+    MAX_DISK_GIB,
+    MAX_MEMORY_GIB,
+    MAX_RUNTIME,
+    MAX_UNITS,
+    MAX_VRAM_GIB,
+    Checkpoint,
+    Compare,
+    Input,
+    JobSpec,
+    Resources,
+)
 from hearth.spec.problems import Problem, Source, field_name
 from hearth.storage import canonical as documents
 from hearth.storage import cid
@@ -87,10 +98,10 @@ class ResolvedResources(Canonical):
 
     gpus: Annotated[int, Field(ge=0, le=63)]
     tier: Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9-]{0,40})?$")]
-    vram_gib: Annotated[int, Field(ge=0, le=1023)]
+    vram_gib: Annotated[int, Field(ge=0, le=MAX_VRAM_GIB)]
     cpus: Annotated[int, Field(ge=1, le=1023)]
-    memory_mib: Annotated[int, Field(ge=1, le=16_383 << 10)]
-    disk_gib: Annotated[int, Field(ge=1, le=131_071)]
+    memory_mib: Annotated[int, Field(ge=1, le=MAX_MEMORY_GIB << 10)]
+    disk_gib: Annotated[int, Field(ge=1, le=MAX_DISK_GIB)]
     regions: Annotated[tuple[str, ...], Field(max_length=300)]
 
 
@@ -222,8 +233,8 @@ def _disk_gib(asked: str | None, needed: int) -> int:
     disk = parse_size(asked) if asked is not None else max(needed, 1)
     if disk < needed:
         raise _refuse("resources.disk", f"{asked} is less than inputs and outputs need", f"use {gib_ceil(needed)}GiB")
-    if gib_ceil(disk) > 131_071:
-        raise _refuse("resources.disk", "inputs and outputs need more than 131071GiB", "lower max_size")
+    if gib_ceil(disk) > MAX_DISK_GIB:
+        raise _refuse("resources.disk", f"inputs and outputs need more than {MAX_DISK_GIB}GiB", "lower max_size")
     return gib_ceil(disk)
 
 
@@ -236,7 +247,7 @@ def _resources(need: Resources, disk_gib: int, tiers: Mapping[str, int]) -> Reso
         cpus=need.cpus,
         memory_mib=mib_ceil(parse_size(need.memory)),
         disk_gib=disk_gib,
-        regions=tuple(country.lower() for country in need.regions),
+        regions=tuple(country.strip().lower() for country in need.regions),
     )
 
 

@@ -31,6 +31,13 @@ DIGEST_IMAGE = re.compile(rf"(?:[A-Za-z0-9.-]+(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_NAME = re.compile(r".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*", re.IGNORECASE)
 _RESERVED_PREFIXES = ("NVIDIA_", "LD_", "HEARTH_")
+COMPARED: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "hash": (frozenset(), frozenset()),
+    "allclose": (frozenset({"file"}), frozenset({"atol", "rtol"})),
+    "cosine": (frozenset({"file", "minimum"}), frozenset()),
+    "metric": (frozenset({"file", "field", "atol"}), frozenset()),
+}
+"""The fields that each kind of comparator needs, and those that it takes besides."""
 
 
 def source(src: str, where: Location) -> Iterator[Problem]:
@@ -112,24 +119,22 @@ def _path_fault(path: str, root: str) -> str:
 
 def regions(countries: Sequence[str], where: Location) -> Iterator[Problem]:
     """Check a list of countries."""
+    seen: set[str] = set()
     for index, country in enumerate(countries):
         try:
             zone_of(country)
         except HearthError as error:
             yield Problem((*where, index), error.message, error.hint, error.code)
-        if country.lower() in (other.lower() for other in countries[:index]):
+        code = country.strip().lower()
+        if code in seen:
             yield Problem((*where, index), f'"{country}" stands twice', "remove one")
+        seen.add(code)
 
 
 def compare(values: Mapping[str, str], where: Location) -> Iterator[Problem]:
     """Check a comparator: which fields its kind needs, and which it takes besides. Empty text counts as absent."""
     kind = values["kind"]
-    needed, optional = {
-        "hash": (set[str](), set[str]()),
-        "allclose": ({"file"}, {"atol", "rtol"}),
-        "cosine": ({"file", "minimum"}, set[str]()),
-        "metric": ({"file", "field", "atol"}, set[str]()),
-    }[kind]
+    needed, optional = COMPARED[kind]
     given = {name for name, value in values.items() if value} - {"kind"}
     for name in sorted(needed - given):
         yield Problem(where, f"kind {kind} needs {name}", f"add {name}")
@@ -152,6 +157,6 @@ def deadline(text: str) -> int | datetime | None:
         pass
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo is not None and "T" in text else None
+    except (ValueError, OverflowError):  # OverflowError: in UTC it is before the year 1, or after 9999
         return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None and "T" in text else None

@@ -129,6 +129,8 @@ class _Builder:
             raise _refuse(self._name, line, f"is not YAML: {error.problem or error.context}", hint) from error
         except YAMLError as error:
             raise _refuse(self._name, None, f"is not YAML: {error}") from error
+        except (ValueError, OverflowError) as error:  # "\U00110000" is beyond Unicode, which the reader leaves to chr()
+            raise _refuse(self._name, None, "is not YAML: it holds an escape that is no character") from error
         if not isinstance(self._root, dict):
             raise _refuse(
                 self._name,

@@ -94,7 +94,7 @@ def origin_of(url: str) -> str:
 class WebServer(CrowdServer):
     """Serve the page on loopback while the context is open; `port` 0 picks a free one.
 
-    Raises ConfigError PORT_TAKEN.
+    Raises ConfigError PORT_BUSY.
     """
 
     def __init__(self, served: Served, port: int = PORT) -> None:
@@ -107,7 +107,7 @@ class WebServer(CrowdServer):
             raise ConfigError(
                 f"port {port} of {HOST} cannot be served on: {getattr(error, 'strerror', None) or error}",
                 hint="hearth web --port 0 takes a free one",
-                code="PORT_TAKEN",
+                code="PORT_BUSY",
             ) from error
 
     @property
@@ -139,7 +139,7 @@ class WebServer(CrowdServer):
 
     def local(self) -> Mapping[str, Any]:
         """Return what tells the page that it is served here: its network, and whether it may put blocks."""
-        return {"schema": "hearth.web.local/1", "network": self.served.name, "writable": self.served.writable}
+        return {"served_by": "hearth web", "network": self.served.name, "writable": self.served.writable}
 
 
 class _Handler(CrowdHandler):

@@ -21,7 +21,7 @@ from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.posting.records import Records, terms_of
 from hearth.client.reading import JobReader
-from hearth.client.results import Results, UnitResult, _end_words, check_result
+from hearth.client.results import Results, UnitResult, _end_words, check_result, kept_until, words_in
 from hearth.client.session import Session
 from hearth.client.verify import Books
 from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until, verification
@@ -419,6 +419,7 @@ def test_check_result__a_value_of_a_mebibyte__is_told_in_a_line() -> None:
     [
         _document(spec="06" * 32),
         _document(index=3),
+        _document(index=2.0),
         _document(outcome="exit"),
         _document(outputs={"size": 1}),
         {name: value for name, value in _document().items() if name != "exit_code"},
@@ -438,6 +439,21 @@ def test_check_result__a_value_of_a_mebibyte__is_told_in_a_line() -> None:
 def test_check_result__another_units_or_malformed__refused(document: Any) -> None:
     with pytest.raises(BadDocument):
         check_result(document, bytes([5]) * 32, 2, Outcome.OK)
+
+
+def test_check_result__true_and_false__are_no_numbers_of_units() -> None:
+    for index in (0, 1):
+        with pytest.raises(BadDocument, match="not this unit's"):
+            check_result(_document(index=bool(index)), bytes([5]) * 32, index, Outcome.OK)
+
+
+def test_report__fields_of_another_kind__say_nothing() -> None:
+    for found in (None, 5, True, ["words"], {"a": "words"}):
+        assert words_in({"detail": found}, "detail") == ""
+    assert words_in({}, "detail") == "" and words_in({"detail": "\U0001f600" * 5000}, "detail") == "\U0001f600" * 4096
+    for found in (None, True, "5", 0, -5, 1 << 40, [5]):
+        assert kept_until({"kept_until": found}) is None
+    assert kept_until({"kept_until": (1 << 40) - 1}) == (1 << 40) - 1
 
 
 def test_report__that_is_none_or_is_missing__says_nothing(tmp_path: Path) -> None:

@@ -372,7 +372,37 @@ BAD = [
     ("image: x\ninputs: []\ninput_data: a\n", 3, "input_data", "BAD_SPEC", "beside inputs", "move"),
     ("image: x\ninput_data: [a]\n", 2, "input_data", "BAD_SPEC", "must be one", "inputs"),
     ("image: x\noutputs: [{path: /out}]\noutput_dest: a\n", 3, "output_dest", "BAD_SPEC", "beside outputs", "keep"),
-    ("image: x\nresources: {cpu: 4, cpus: 4}\n", 2, "resources.cpu", "UNKNOWN_KEY", "unknown key", '"cpu'),
+    ("image: x\nresources: {cpu: 4, cpus: 4}\n", 2, "resources.cpu", "UNKNOWN_KEY", "unknown key", '"cpus"'),
+    ('image: "\\U00110000"\n', None, "", "BAD_SPEC", "an escape that is no character", ""),
+    ('image: "\\Uffffffff"\n', None, "", "BAD_SPEC", "an escape that is no character", ""),
+    (
+        "image: x\nlimits: {deadline: '0001-01-01T00:00:00+01:00'}\n",
+        2,
+        "limits.deadline",
+        "BAD_SPEC",
+        "nor a time",
+        "6h",
+    ),
+    (
+        "image: x\nlimits: {deadline: '9999-12-31T23:59:59-01:00'}\n",
+        2,
+        "limits.deadline",
+        "BAD_SPEC",
+        "nor a time",
+        "6h",
+    ),
+    ("image: x\n'[key]': 1\n", 2, "[key]", "UNKNOWN_KEY", "unknown key", "known here"),
+    ("image: x\nresources: {'[key]': 1}\n", 2, "resources.[key]", "UNKNOWN_KEY", "unknown key", "known here: gpu"),
+    ("image: x\nenv: {'[key]': 1}\n", 2, "env.[key]", "UNQUOTED", "unquoted", '"1"'),
+    ("image: x\nresources: {regions: [de, ' DE']}\n", 2, "resources.regions[1]", "BAD_SPEC", "twice", "remove one"),
+    (
+        f"image: x\nenv: {{{', '.join(f'A{at}: b' for at in range(1025))}}}\n",
+        2,
+        "env",
+        "BAD_SPEC",
+        "has 1025 entries; the most is 1024",
+        "",
+    ),
 ]
 
 
@@ -695,6 +725,12 @@ def test_spec_digest__example__frozen() -> None:
     raw = canonical_bytes(resolved())
     assert spec_digest(resolved()) == hashlib.sha256(raw).digest() == documents.digest(canonical(resolved()))
     assert spec_digest(resolved()).hex() == "1fefe997fc91dcbf328309e9b31cb9dc14678cabc984894da20000b307cdc3ec"
+
+
+def test_resolve__country_with_spaces_around__a_document_that_a_worker_reads() -> None:
+    spec = resolved(f"image: {IMAGE}\nresources: {{regions: [' DE ', fr]}}\n")
+    assert spec.resources.regions == ("de", "fr")
+    assert parse_canonical(canonical_bytes(spec)) == spec
 
 
 def test_resolve__price_and_retry_differ__same_document() -> None:
@@ -1183,8 +1219,9 @@ def test_match_window_of__default_or_named__seconds(match: dict[str, str], windo
 
 
 def test_match_window_of__below_the_minimum__refused() -> None:
-    with pytest.raises(SpecError, match="below this market's 12s"):
+    with pytest.raises(SpecError, match="below this market's 12s") as caught:
         match_window_of(spec_from({"image": "x", "match": {"window": "11s"}}).spec, POLICY)
+    assert caught.value.code == "BAD_WINDOW"
 
 
 def test_terms_of__example__every_field() -> None:

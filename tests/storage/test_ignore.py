@@ -37,6 +37,7 @@ PATHS = [
     "q12",
     "dir.d/file",
     "plain",
+    "[x]",
 ]
 RULES = [
     "*.log",
@@ -61,6 +62,18 @@ RULES = [
     "*\n!plain\n!doc\n!doc/a.txt",
     "plain/",
     "sp ace",
+    "\\*.log",
+    "!\\*.log\n\\[x]",
+    "b[!x]c.log",
+    "b[^x]keep.log\nb/c.log",
+    "[!]a]1",
+    "[!]q]1",
+    "[]q]1",
+    "[[]x]",
+    "deep/***/target",
+    "**/sub/**/x",
+    "**/a/b/**/target",
+    "*e*p/*a*e*",
 ]
 
 
@@ -84,6 +97,19 @@ def test_parse__rules__the_files_that_git_would_take(tmp_path: Path, rules: str)
     left_out = ignore.parse(rules + "\n/.git/")
     unixfs.import_path(tmp_path, Hasher(), ignore=left_out, progress=lambda path, size: taken.append(path))
     assert sorted(taken) == sorted(filter(None, done.stdout.split("\0")))
+
+
+MANY = ["*a" * 100 + "b", "*" * 100 + "b", "x*" * 50 + "/" + "*a" * 50 + "b", "[!b]*" * 100 + "b"]
+MANY += ["**/" * 100 + "b", "**/a/" * 50 + "b", "**/*a*/" * 50 + "b", "a**/" * 50 + "b", "**/a*a*/**/*" * 20 + "b"]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("rule", MANY)
+def test_parse__many_stars__end_soon(rule: str) -> None:
+    """A folder that somebody downloaded brings its own rules."""
+    left_out = ignore.parse(rule)
+    assert not left_out("a" * 255, False)
+    assert not left_out("/".join("a" * 128), False)
 
 
 def test_load__no_file__the_standing_rules(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ class Tab:
         page.on("request", self._note)
 
     def _note(self, request: Request) -> None:
-        self.looks += request.method == "POST" and '"latest",false' in (request.post_data or "")
+        self.looks += request.method == "POST" and '"toBlock":"latest"' in (request.post_data or "")
 
     def hide(self, hidden: bool) -> None:
         """Have the page believe that its tab is hidden, or seen."""
@@ -267,7 +267,7 @@ def test_storage__that_is_blocked__is_done_without(
 
 def test_origin__shared_with_strangers__keeps_nothing_and_tells_nobody(chain: WebChain, chromium: Browser) -> None:
     """A path gateway, here one that also says that it is hearth web."""
-    page, local = read_page(), {"schema": "hearth.web.local/1", "network": "test", "writable": False}
+    page, local = read_page(), {"served_by": "hearth web", "network": "test", "writable": False}
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         path = handler.path.removeprefix("/ipfs/bafy/") or "index.html"

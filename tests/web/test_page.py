@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hearth.local.project import write_project
+from hearth.protocol.gpu_tiers import TIERS
+from hearth.spec.load import load_spec
+from hearth.spec.model import local_sources
+from hearth.spec.resolved import Blob, canonical_bytes, resolve
+from hearth.spec.workdir import workdir_rules
+from hearth.storage import car, unixfs
 from hearth.storage import cid as cids
-from hearth.storage import unixfs
 from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.net
+PAGES = ("jobs", "workers", "network", "check", "files", "about")
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +100,7 @@ def test_page__its_scripts__make_no_other_request(web: WebServer, chromium: Brow
         asked: set[str] = set()
         seen.page.on("request", lambda request: asked.add("/".join(request.url.split("/")[:3])))
         seen.page.goto(web.url)
-        for name in ("workers", "network", "files", "about", "jobs"):
+        for name in PAGES:
             seen.page.click(f"nav a[href='#/{name}']")
             seen.page.wait_for_selector("h1")
         seen.excuse("NO_RPC")
@@ -202,6 +210,15 @@ def test_files__what_a_cid_names__is_listed_and_saved(
     assert Path(saved.value.path()).read_bytes() == (root / "inner" / "deep" / "big.bin").read_bytes()
 
 
+def digest_of(project: Path) -> bytes:
+    """Return the digest of a project's job as the library makes it."""
+    loaded = load_spec(project / "job.yaml")
+    named = {src: unixfs.name_path(project / src) for _, src in local_sources(loaded.spec)}
+    blobs = {src: Blob(cid=str(entry.cid), size=entry.size) for src, entry in named.items()}
+    resolved = resolve(loaded.spec, blobs, tiers=TIERS)
+    return hashlib.sha256(canonical_bytes(resolved)).digest()
+
+
 class Lying(FolderStore):
     """A store that serves other bytes than were put, without a look."""
 
@@ -250,6 +267,70 @@ def test_files__names_that_would_mislead__are_written_out(
     assert seen.page.query_selector("main img") is None
 
 
+def test_files__rules_of_a_folder__leave_out_what_the_library_leaves_out(
+    web: WebServer, seen: Watched, tmp_path: Path
+) -> None:
+    root = tree(tmp_path)
+    (root / ".gitignore").write_text("*.bin\n!keep.bin\n")
+    (root / "keep.bin").write_text("x")
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("secret")
+    wanted = unixfs.name_path(root, ignore=workdir_rules(root))
+    seen.page.goto(web.url)
+    seen.page.click("nav a[href='#/files']")
+    seen.page.set_input_files("input[webkitdirectory]", root)
+    seen.page.wait_for_selector(f"text={wanted.cid}")
+    seen.page.click("text=left out by the rules")
+    listed = seen.page.inner_text("details")
+
+    assert ".git/" in listed and "inner/deep/big.bin" in listed
+
+
+def test_files__a_car__brings_it_into_a_store_by_the_command(
+    web: WebServer, seen: Watched, store: FolderStore, tmp_path: Path
+) -> None:
+    root = tree(tmp_path)
+    wanted = unixfs.name_path(root).cid
+    seen.page.goto(web.url)
+    seen.page.click("nav a[href='#/files']")
+    seen.page.set_input_files("input[webkitdirectory]", root)
+    seen.page.wait_for_selector("#named-cid")
+    with seen.page.expect_download() as saved:
+        seen.page.click("text=Save as CAR")
+    with Path(saved.value.path()).open("rb") as file:
+        roots, blocks = car.read(file)
+        for cid, block in blocks:
+            store.put_block(block, cid.codec)
+
+    assert roots == (wanted,)
+    store.fetch(wanted, tmp_path / "back")
+    assert (tmp_path / "back" / "empty file").read_bytes() == b""
+
+
+# ---- a job file ----
+
+
+def test_check__a_job_file__has_the_digest_and_faults_that_the_library_finds(
+    web: WebServer, seen: Watched, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    write_project(project, "wasm", network="devnet")
+    seen.page.goto(web.url)
+    seen.page.click("nav a[href='#/check']")
+    text = (project / "job.yaml").read_text()
+    seen.page.fill("#job-file", text)
+    seen.page.wait_for_selector("text=This is a job file")
+    for name in ("sum.wasm", "numbers.txt"):
+        item = seen.page.locator("li", has_text=name).first
+        item.locator("input[type=file]:not([webkitdirectory])").set_input_files(project / name)
+        item.locator("code").wait_for()
+    found = seen.page.inner_text("#spec-digest")
+    assert found == "0x" + digest_of(project).hex()
+
+    seen.page.fill("#job-file", text + "\nnonsense: 1\n")
+    seen.page.wait_for_selector("[role=alert] >> text=nonsense")
+
+
 # ---- how it looks ----
 
 
@@ -257,7 +338,7 @@ def test_files__names_that_would_mislead__are_written_out(
 def test_page__at_320_pixels__scrolls_down_alone(web: WebServer, chromium: Browser, scheme: str) -> None:
     with watched(chromium, viewport={"width": 320, "height": 640}, color_scheme=scheme) as seen:
         seen.page.goto(web.url)
-        for name in ("jobs", "workers", "network", "files", "about"):
+        for name in PAGES:
             seen.page.click(f"nav a[href='#/{name}']")
             seen.page.wait_for_selector("h1")
             wide = seen.page.evaluate("() => document.documentElement.scrollWidth")

@@ -220,7 +220,7 @@ def test_token__each_start__draws_another(store: FolderStore) -> None:
 
 
 def test_get__local__says_what_was_started(web: WebServer) -> None:
-    assert ask(web, "/local.json").json == {"schema": "hearth.web.local/1", "network": "devnet", "writable": True}
+    assert ask(web, "/local.json").json == {"served_by": "hearth web", "network": "devnet", "writable": True}
     assert ask(web, "/networks/devnet.json").json == NETWORK
 
 
@@ -362,7 +362,7 @@ def test_request__a_long_head__is_431(web: WebServer) -> None:
 def test_server__a_port_that_is_taken__is_refused(web: WebServer) -> None:
     with pytest.raises(ConfigError) as caught:
         WebServer(web.served, web.server_address[1])
-    assert caught.value.code == "PORT_TAKEN"
+    assert caught.value.code == "PORT_BUSY"
     assert "--port 0" in caught.value.hint
 
 

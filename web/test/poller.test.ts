@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { Block } from "../src/chain/answers";
-import { type News, Poller, type Tabs } from "../src/chain/poller";
+import type { Since } from "../src/chain/market";
+import { Poller, type Tabs } from "../src/chain/poller";
 import { codeOf, HearthError } from "../src/core/errors";
 import { dice, hashOf } from "./scripted-chain";
 
@@ -66,36 +67,42 @@ class Heads {
   takes = 10;
 
   get head(): Block {
-    return { number: this.number, hash: hashOf(`${this.fork} ${this.number}`), parent: hashOf("x"), time: this.number };
+    // Its parent tells of which chain it is.
+    return { number: this.number, hash: hashOf(`${this.fork} ${this.number}`), parent: hashOf(`${this.fork}`), time: this.number };
   }
 
   changed(from: number, to: number): boolean {
     return Array.from({ length: Math.max(0, to - from) }, (_, at) => from + 1 + at).some((block) => this.changes.has(block));
   }
 
-  readonly look = async (before: Block | undefined): Promise<News> => {
+  // Whether each look asked for logs.
+  readonly withLogs: boolean[] = [];
+
+  readonly look = async (before: Block, withLogs: boolean): Promise<Since> => {
     this.looks += 1;
+    this.withLogs.push(withLogs);
     await new Promise((resolve) => setTimeout(resolve, this.takes));
     if (this.fault !== undefined) throw this.fault;
     const { head } = this;
-    if (before === undefined) return { head, changed: true, reorged: false };
     const reorged = before.hash !== hashOf(`${this.fork} ${before.number}`);
     return { head, changed: reorged || this.changed(before.number, head.number), reorged };
   };
 }
 
 class Tab {
-  readonly told: News[] = [];
+  readonly told: Since[] = [];
   readonly lost: unknown[] = [];
   readonly poller: Poller;
 
+  // It knows the head that it was checked at.
   constructor(heads: Heads, tabs: Tabs | undefined) {
-    const tell = (news: News): void => void this.told.push(news);
+    const tell = (news: Since): void => void this.told.push(news);
     const lost = (error: unknown): void => void this.lost.push(error);
-    this.poller = new Poller({ wait: WAIT, look: heads.look, tell, lost, tabs });
+    tell({ head: heads.head, changed: true, reorged: false });
+    this.poller = new Poller(heads.head, { wait: WAIT, look: heads.look, tell, lost, tabs });
   }
 
-  get last(): News | undefined {
+  get last(): Since | undefined {
     return this.told.at(-1);
   }
 }
@@ -122,23 +129,38 @@ afterEach(() => {
 describe("tabs of one origin", () => {
   it("look as often as one", async () => {
     const tabs = [open(), open(), open()];
-    await pass(20);
     for (let block = 6; block < 30; block += 1) {
       heads.number = block;
       if (block % 4 === 0) heads.changes.add(block);
       await pass(WAIT + heads.takes);
       for (const tab of tabs) expect(tab.last).toEqual({ head: heads.head, changed: block % 4 === 0, reorged: false });
     }
-    expect(heads.looks).toBe(25);
+    expect(heads.looks).toBe(24);
   });
 
-  it("hear of the head at once where another tab knows it", async () => {
+  it("that know the head already are told that it is still so", async () => {
     open();
     await pass(400);
+    heads.number = 6;
     const second = open();
-    await pass(1);
-    expect(second.told).toEqual([{ head: heads.head, changed: true, reorged: false }]);
+    await pass(WAIT - 400 + heads.takes);
+    expect(second.last).toEqual({ head: heads.head, changed: false, reorged: false });
     expect(heads.looks).toBe(1);
+  });
+
+  it("that know another head than the news follow on look once, and hear from then on", async () => {
+    open();
+    await pass(400);
+    heads.number = 6;
+    const second = open();
+    heads.number = 7;
+    heads.changes.add(7);
+    await pass(WAIT - 400 + 2 * heads.takes);
+    expect(second.told.slice(1)).toEqual([{ head: heads.head, changed: true, reorged: false }]);
+    expect(heads.looks).toBe(2);
+    await pass(10 * (WAIT + heads.takes));
+    expect(heads.looks).toBe(12);
+    expect(second.told).toHaveLength(12);
   });
 
   it.each(["rest", "close"] as const)("take over from one that comes to %s", async (end) => {
@@ -147,11 +169,11 @@ describe("tabs of one origin", () => {
     first.poller[end]();
     heads.number = 9;
     heads.changes.add(7);
-    await pass(WAIT);
+    await pass(WAIT + heads.takes);
     expect(second.last).toEqual({ head: heads.head, changed: true, reorged: false });
     const before = heads.looks;
-    await pass(10 * WAIT);
-    expect(heads.looks - before).toBeLessThanOrEqual(10);
+    await pass(10 * (WAIT + heads.takes));
+    expect(heads.looks - before).toBe(10);
     expect(first.told).toHaveLength(1);
   });
 
@@ -163,11 +185,13 @@ describe("tabs of one origin", () => {
     await pass(100 * WAIT);
     expect(heads.looks).toBe(before);
     expect(tabs.map((tab) => tab.told.length)).toEqual([1, 1]);
+    tabs[1]?.poller.wake();
+    await pass(1);
+    expect(heads.looks).toBe(before + 1); // at once
   });
 
   it("are told when they are seen again what changed meanwhile", async () => {
     const [, second] = [open(), open()];
-    await pass(100);
     second.poller.rest();
     heads.changes.add(6);
     for (const block of [6, 7, 8]) {
@@ -176,29 +200,46 @@ describe("tabs of one origin", () => {
     }
     expect(second.told).toHaveLength(1);
     second.poller.wake();
-    expect(second.last).toEqual({ head: heads.head, changed: true, reorged: false });
-    await pass(1);
-    expect(second.last).toEqual({ head: heads.head, changed: false, reorged: false });
+    expect(second.told.slice(1)).toEqual([{ head: heads.head, changed: true, reorged: false }]);
+    expect(heads.looks).toBe(3);
   });
 
-  it("that have missed a message take it for a reorg", async () => {
+  it("that have missed something while they were hidden look when they are seen again", async () => {
     const [, second] = [open(), open()];
-    await pass(100);
+    second.poller.rest();
     browser.deaf = true;
     heads.number = 6;
+    heads.changes.add(6);
     await pass(WAIT + heads.takes);
     browser.deaf = false;
     heads.number = 7;
     await pass(WAIT + heads.takes);
-    expect(second.last).toEqual({ head: heads.head, changed: true, reorged: true });
+    expect(heads.looks).toBe(2);
+    second.poller.wake();
+    await pass(heads.takes);
+    expect(heads.looks).toBe(3);
+    expect(second.told.slice(1)).toEqual([{ head: heads.head, changed: true, reorged: false }]);
+  });
+
+  it("that have missed a message look once", async () => {
+    const [, second] = [open(), open()];
+    browser.deaf = true;
+    heads.number = 6;
+    heads.changes.add(6);
+    await pass(WAIT + heads.takes);
+    browser.deaf = false;
+    heads.number = 7;
+    await pass(WAIT + 2 * heads.takes);
+    expect(second.told.slice(1)).toEqual([{ head: heads.head, changed: true, reorged: false }]);
+    expect(heads.looks).toBe(3);
     heads.number = 8;
     await pass(WAIT + heads.takes);
     expect(second.last).toEqual({ head: heads.head, changed: false, reorged: false });
+    expect(heads.looks).toBe(4);
   });
 
   it("hear of a reorg", async () => {
     const [, second] = [open(), open()];
-    await pass(100);
     heads.fork = 1;
     await pass(WAIT + heads.takes);
     expect(second.last).toEqual({ head: heads.head, changed: true, reorged: true });
@@ -206,7 +247,6 @@ describe("tabs of one origin", () => {
 
   it("hear why nothing is heard", async () => {
     const [, second] = [open(), open()];
-    await pass(100);
     heads.fault = new HearthError("RPC_UNAVAILABLE", "no RPC answers", "name another");
     await pass(WAIT + heads.takes);
     expect(codeOf(second.lost[0])).toBe("RPC_UNAVAILABLE");
@@ -218,11 +258,22 @@ describe("tabs of one origin", () => {
     heads.number = 6;
     await pass(WAIT + heads.takes);
     expect(second.last?.head).toEqual(heads.head);
+    await pass(WAIT + heads.takes);
+    // After a failure logs are not asked for, whoever looks.
+    expect(heads.withLogs).toEqual([true, false, false, true]);
+  });
+
+  it("take over after a failure as after one of their own", async () => {
+    const [first] = [open(), open()];
+    heads.fault = new HearthError("RPC_UNAVAILABLE", "no RPC answers");
+    await pass(WAIT + heads.takes);
+    first.poller.close();
+    await pass(1);
+    expect(heads.withLogs).toEqual([true, false]);
   });
 
   it("look for themselves where the one that should is silent, and stop once it speaks", async () => {
     const [, second] = [open(), open()];
-    await pass(100);
     browser.deaf = true;
     heads.number = 6;
     await pass(10 * WAIT);
@@ -236,7 +287,6 @@ describe("tabs of one origin", () => {
 
   it("do not look twice at once where one takes over while it looks for itself", async () => {
     const [first, second] = [open(), open()];
-    await pass(100);
     browser.deaf = true;
     heads.takes = 300;
     await pass(3 * WAIT + 2_000 + 300); // the second has begun to look for itself
@@ -253,7 +303,7 @@ describe("a tab alone", () => {
   it("looks for itself, and not while it is hidden", async () => {
     const tab = new Tab(heads, undefined);
     tab.poller.wake();
-    await pass(3 * (WAIT + heads.takes) - 1);
+    await pass(3 * (WAIT + heads.takes));
     expect(heads.looks).toBe(3);
     tab.poller.rest();
     await pass(10 * WAIT);
@@ -266,21 +316,50 @@ describe("a tab alone", () => {
     expect(heads.looks).toBe(4);
   });
 
+  it("that was opened behind others looks once it is seen", async () => {
+    const tab = new Tab(heads, undefined);
+    tab.poller.rest();
+    await pass(10 * WAIT);
+    heads.number = 6;
+    tab.poller.wake();
+    await pass(heads.takes);
+    expect(tab.last?.head).toEqual(heads.head);
+    expect(heads.looks).toBe(1);
+  });
+
+  it("leaves what it finds once it is hidden", async () => {
+    const tab = new Tab(heads, undefined);
+    tab.poller.wake();
+    await pass(WAIT + 1);
+    tab.poller.rest();
+    await pass(WAIT);
+    expect(tab.told).toHaveLength(1);
+  });
+
   it("looks for itself where the browser lends no locks", async () => {
     const refusing: Tabs = { ...browser.tabs(), lock: async () => Promise.reject(new DOMException("no", "SecurityError")) };
     const tab = new Tab(heads, refusing);
     tab.poller.wake();
-    await pass(3 * (WAIT + heads.takes) - 1);
+    await pass(3 * (WAIT + heads.takes));
     expect(heads.looks).toBe(3);
     tab.poller.close();
     await pass(10 * WAIT);
     expect(heads.looks).toBe(3);
   });
+
+  it("ends where it is closed by what it is told", async () => {
+    const tab = new Tab(heads, undefined);
+    tab.lost.push = (): number => (tab.poller.close(), 0);
+    tab.poller.wake();
+    heads.fault = new HearthError("WRONG_CHAIN", "another chain");
+    await pass(10 * WAIT);
+    expect(heads.looks).toBe(1);
+  });
 });
 
 describe("a message", () => {
   const head = { number: 9, hash: hashOf("a"), parent: hashOf("b"), time: 9 };
-  const news = { form: "hearth.heads/1", kind: "news", head, changed: true, reorged: false, before: null };
+  const news = { form: "hearth.heads/1", kind: "news", head, changed: true, reorged: true, before: hashOf("0 5") };
 
   it.each([
     null,
@@ -301,13 +380,14 @@ describe("a message", () => {
     { ...news, changed: 1 },
     { ...news, reorged: "no" },
     { ...news, before: 3 },
-    { ...news, before: undefined },
+    { ...news, before: null },
+    { form: news.form, kind: "ask" },
     { form: news.form, kind: "lost", code: "lower", text: "x", hint: "" },
     { form: news.form, kind: "lost", code: "CODE", text: 7, hint: "" },
     { form: news.form, kind: "lost", code: "CODE", text: "x".repeat(3_000), hint: "" },
   ])("that no tab of this page sends is left out: %j", async (message) => {
     const [, second] = [open(), open()];
-    await pass(100);
+    await pass(1);
     browser.post(message);
     await pass(1);
     expect(second.told).toHaveLength(1);
@@ -365,15 +445,14 @@ describe("whatever tabs do", () => {
           heads.number += 1 + roll(3);
           if (roll(2) === 0) heads.changes.add(heads.number);
       }
-      const before = heads.looks;
       await pass(roll(2 * WAIT));
-      if (!browser.deaf) expect(heads.looks - before).toBeLessThanOrEqual(4);
       for (const seen of tabs) {
         const { told } = seen.tab;
         for (; seen.checked < told.length; seen.checked += 1) {
-          const [from, to] = [told[seen.checked - 1], told[seen.checked] as News];
-          if (from === undefined) expect(to.changed).toBe(true);
-          else if (!to.changed) expect(heads.changed(from.head.number, to.head.number)).toBe(false);
+          const [from, to] = [told[seen.checked - 1], told[seen.checked] as Since];
+          if (from === undefined) continue;
+          if (!to.changed) expect(heads.changed(from.head.number, to.head.number)).toBe(false);
+          if (!to.reorged) expect(to.head.parent).toBe(from.head.parent);
         }
       }
     }

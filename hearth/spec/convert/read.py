@@ -68,7 +68,7 @@ class _Builder:
         try:
             for event in YAML(typ="safe", pure=True).parse(text):
                 self._take(type(event).__name__, event)
-        except YAMLError as error:
+        except (YAMLError, ValueError, OverflowError) as error:  # the latter two for an escape beyond Unicode
             raise Unreadable("is neither YAML nor JSON") from error
         return self._documents
 

@@ -154,4 +154,6 @@ def _value(kind: str, draw: random.Random) -> Any:
         return [draw.choice([0, draw.getrandbits(160), draw.getrandbits(256)]) for _ in range(int(kind[8:-1]))]
     if kind.startswith("("):
         return None  # terms are packed from their lanes
-    return draw.choice([0, 1, draw.getrandbits(256), *(draw.randrange(10**18, 10**21) for _ in range(5))])
+    return draw.choice(
+        [0, 1, 2**53, 2**53 + 1, draw.getrandbits(256), *(draw.randrange(10**18, 10**21) for _ in range(5))]
+    )

@@ -372,7 +372,8 @@ class History:
         world.finish(first)
         for terms in waiting:
             world.unlock(terms)
-        self.claim(waiting[2], 0)
+        for index in (0, 1):
+            self.claim(waiting[2], index)
 
     def resumed(self) -> None:
         """Top a lease up, checkpoint it, lose it, and have another one go on from there, twice."""

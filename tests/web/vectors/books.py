@@ -12,10 +12,20 @@ from hearth.client.checkpoints import checkpoints_in
 from hearth.client.receipt import receipt
 from hearth.client.verify import Verifier
 from hearth.client.views import JobView
-from hearth.market.events import CheckpointPaid, JobPosted, Locked, Settled, Split, Started, topic_of
+from hearth.market.events import (
+    Cancelled,
+    CheckpointPaid,
+    Expired,
+    JobPosted,
+    Locked,
+    Settled,
+    Split,
+    Started,
+    topic_of,
+)
 from hearth.market.reads import UnitStatus
 from hearth.protocol import words
-from hearth.protocol.types import ZERO_ADDRESS, JobId
+from hearth.protocol.types import ZERO_ADDRESS, Header, JobId
 from tests.kit.nonsense import nonsense
 from tests.web.vectors._history import History, Port
 from tests.web.vectors._plain import plain
@@ -167,7 +177,7 @@ def _alterations(history: History, logs: Sequence[Log]) -> list[tuple[str, Edits
         return [place for place, log in enumerate(logs) if log.topics[0] == topic_of(cls) and fits(log)][number]
 
     registry = history.network.jobs
-    settled, locked, posted, held = at(Settled), at(Locked, -1), at(JobPosted, 1), at(JobPosted, -1)
+    settled, locked, posted, held = at(Settled), at(Locked, -1), at(JobPosted), at(JobPosted, -1)
     split = at(Split, 1, lambda log: log.topics[1][12:].hex() == registry[2:])
     paid = at(CheckpointPaid)
     after = next(place for place in range(paid, len(logs)) if logs[place].topics[0] == topic_of(Split))
@@ -185,8 +195,51 @@ def _alterations(history: History, logs: Sequence[Log]) -> list[tuple[str, Edits
         ("a checkpoint's split is not told", [(after, None)]),
         ("a checkpoint's split pays otherwise", [(after, logs[after]._replace(data=shares))]),
         ("a unit's word is another", [(started, logs[started]._replace(data=other))]),
+        ("the logs end with a checkpoint's payment", [(place, None) for place in range(paid + 1, len(logs))]),
+        (
+            "another controller's split comes first",
+            [(paid, logs[paid]), (paid, _of_other(history, logs[after], shares))],
+        ),
+        ("units are told that the job does not have", _misplaced(history, logs, posted)),
+        *((f"nothing is told of a unit of {what}", edits) for what, edits in _silent(logs)),
         ("nonsense is told among the rest", _noise(history, logs)),
     ]
+
+
+def _of_other(history: History, split: Log, shares: bytes) -> Log:
+    """Return a split of the node registry's own, under the key of node 1, of other shares."""
+    registry = bytes(12) + bytes.fromhex(history.network.nodes[2:])
+    return split._replace(topics=(split.topics[0], registry, (1).to_bytes(32, "big")), data=shares, log_index=1_000)
+
+
+def _misplaced(history: History, logs: Sequence[Log], posted: int) -> Edits:
+    """Return events of a one-lease job's second unit, and of all of its units, behind its post."""
+    post = logs[posted]
+    job, header = post.topics[1], words.pack_header(Header(closed=True, opened=5, leases=1)).to_bytes(32, "big")
+    started = next(log for log in logs if log.topics[:2] == (topic_of(Started), job))
+    second = started._replace(topics=(*started.topics[:2], (1).to_bytes(32, "big"), started.topics[3]))
+    every = post._replace(topics=(topic_of(Cancelled), job, b"\xff" * 32), data=header + bytes(32))
+    told = [
+        one._replace(block_number=post.block_number, log_index=1_000 + at) for at, one in enumerate((second, every))
+    ]
+    return [(posted, post), *((posted, one) for one in told)]
+
+
+def _silent(logs: Sequence[Log]) -> list[tuple[str, Edits]]:
+    """Return for a closed array, and for one that is not, the logs of its last touched unit, to leave them out."""
+    arrays: dict[bytes, int] = {}
+    closed = set()
+    for log in logs:
+        if log.topics[0] == topic_of(Started) and (index := int.from_bytes(log.topics[2], "big")):
+            arrays[log.topics[1]] = index
+        if log.topics[0] in (topic_of(Cancelled), topic_of(Expired)) and log.topics[2] == b"\xff" * 32:
+            closed.add(log.topics[1])
+    found = {}
+    for job, last in arrays.items():
+        unit = last.to_bytes(32, "big")
+        places = [at for at, log in enumerate(logs) if log.topics[1:3] == (job, unit)]
+        found["a closed array" if job in closed else "an open array"] = [(at, None) for at in places]
+    return [(what, list(edits)) for what, edits in found.items()]
 
 
 def _noise(history: History, logs: Sequence[Log]) -> Edits:

@@ -70,6 +70,7 @@ def _packs(draw: random.Random) -> list[list[bytes]]:
         *(
             [],
             [word(1)],
+            [word(0)],
             [word(1), ids[0]],
             [word(3), ids[0]],
             [word(0), ids[0]],

@@ -95,6 +95,7 @@ def _errors() -> list[Any]:
         {"code": 3, "message": "execution reverted", "data": "0x" + LONG.hex()},
         {"code": -32000, "message": "execution reverted: " + "\N{GRINNING FACE}" * 600},
         {"code": -32000, "message": "execution reverted: half \ud83d a pair"},
+        {"code": -32000, "message": "x" * 600 + " execution reverted: late"},
         {"code": -32000, "message": "invalid opcode: INVALID"},
         {"code": -32000, "message": "out of gas"},
         {"code": -32000, "message": "nothing that is known"},

@@ -4,26 +4,51 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hearth.chain.port import Log
 from hearth.client.reading import _view
 from hearth.client.views import JobView, next_step, verification
+from hearth.market.profiles import PUBLIC
 from hearth.market.reads import Posted, UnitView, _lease, _resumed, _view_of, as_written, job_of
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Accused, Best, Header, JobId, NodeId, State, TermsFlag, Unit, UnitFlag
+from hearth.protocol.types import (
+    Accused,
+    Best,
+    Billing,
+    Header,
+    JobId,
+    NodeId,
+    Outcome,
+    Policy,
+    State,
+    Terms,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+)
+from tests.kit import build
 from tests.web.vectors._drawn import NOW, drawn_policy, drawn_terms, drawn_unit, terms_words
 from tests.web.vectors._plain import outcome, plain
 
 JUDGE = "0x" + "7b" * 20
-COUNT = 150
+COUNT = 62
 LOG = Log("", (), b"", 1, bytes(32), bytes(32), 0)
 
 
 _STATES = (
-    *(State.OPEN, State.OPEN, State.RUNNING, State.CLOSING, State.SUBMITTED, State.SUBMITTED, State.DISPUTED),
-    *(State.SETTLED, State.SETTLED, None),
+    *(
+        State.OPEN,
+        State.OPEN,
+        State.OPEN,
+        State.RUNNING,
+        State.CLOSING,
+        State.SUBMITTED,
+        State.SUBMITTED,
+        State.DISPUTED,
+    ),
+    *(State.SETTLED, State.SETTLED, State.BLOCKED, None),
 )
 
 
@@ -34,66 +59,145 @@ class _Head:
         self.number, self.timestamp = 1, timestamp
 
 
+@dataclass(frozen=True)
+class _Case:
+    """A job, and what is known besides."""
+
+    terms: Terms
+    header: Header | None
+    stored: list[UnitView]
+    seen: dict[NodeId, int]
+    dead_after: int
+    waits: str | None
+    attesters: str
+
+
 def cases() -> Any:
     """Return jobs with what is said of them, and words of storage with what they are."""
     draw = random.Random(15)
-    return {"jobs": [_job(draw) for _ in range(COUNT)], "storage": _storage(draw)}
+    chance = [(case := _job(draw), draw.sample(_looks(case), min(4, len(_looks(case))))) for _ in range(COUNT)]
+    return {
+        "jobs": [_written(case, looks) for case, looks in [*chance, *((case, _looks(case)) for case in _edges())]],
+        "storage": _storage(draw),
+    }
 
 
-def _job(draw: random.Random) -> dict[str, Any]:
+def _written(case: _Case, looks: list[int]) -> dict[str, Any]:
+    return {
+        "terms": terms_words(case.terms),
+        "header": None if case.header is None else hex(words.pack_header(case.header)),
+        "stored": [
+            [hex(word) for word in (words.pack_unit(one.unit), one.second, words.pack_accused(one.accused))]
+            for one in case.stored
+        ],
+        "seen": [[int(node), at] for node, at in case.seen.items()],
+        "deadAfter": case.dead_after,
+        "waits": case.waits,
+        "attesters": case.attesters,
+        "verify": verification(case.terms, case.attesters),
+        "looks": [_look(case, now) for now in looks],
+    }
+
+
+def _look(case: _Case, now: int) -> dict[str, Any]:
+    posted = Posted(JobId(bytes(32)), case.terms, words.pack_terms(case.terms), (), LOG)
+    view = _view(posted, case.header, case.stored, _Head(now))  # type: ignore[arg-type]
+    known = (case.seen, case.dead_after, case.waits, case.attesters)
+    return {
+        "now": now,
+        "next": [next_step(view, at, *known) for at in range(len(case.stored))],
+        "facts": _facts(view),
+    }
+
+
+def _looks(case: _Case) -> list[int]:
+    """Return the seconds around those at which something changes, in their order."""
+    turns = _turns(case.stored, case.terms, words.unpack_policy(case.terms.policy))
+    for one in case.stored:
+        if one.unit.state is State.RUNNING:
+            beat = case.seen.get(one.unit.node, one.unit.started)
+            turns.append(formulas.reclaimable_from(one.unit, beat, case.dead_after))
+    return sorted({max(0, turn + offset) for turn in turns for offset in (-1, 0, 1)})
+
+
+def _job(draw: random.Random) -> _Case:
     policy = drawn_policy(draw)
     flags = TermsFlag(draw.choice((0, 0, 4, 8, 12, 16)))
     terms = replace(drawn_terms(draw, policy), flags=flags, judge_data=draw.getrandbits(256))
     if draw.random() < 0.6:
         # A deadline that leaves time, so that more is said than that there is none.
         terms = replace(terms, deadline=NOW + 10**7, max_seconds=600, match_window=draw.choice((0, 15)))
+    if draw.random() < 0.2:
+        terms = replace(terms, units=1, chunk=1, replicas=3, quorum=2)
     stored, header = _stored(draw, terms.leases)
-    attesters = draw.choice((JUDGE, "0x" + "7c" * 20, ""))
-    now = max(0, draw.choice(_turns(stored, terms, policy)) + draw.choice((-1, 0, 1, -3_000)))
-    view = _view(Posted(JobId(bytes(32)), terms, words.pack_terms(terms), (), LOG), header, stored, _Head(now))  # type: ignore[arg-type]
     seen = {NodeId(node): NOW - draw.choice((0, 10, 5_000)) for node in (1, 2)}
-    dead_after, waits = draw.choice((90, 900)), draw.choice((None, "", "waits for job 0x12"))
-    return {
-        "terms": terms_words(terms),
-        "header": None if header is None else hex(words.pack_header(header)),
-        "stored": [
-            [hex(words.pack_unit(one.unit)), hex(one.second), hex(words.pack_accused(one.accused))] for one in stored
-        ],
-        "now": now,
-        "seen": [[int(node), at] for node, at in seen.items()],
-        "deadAfter": dead_after,
-        "waits": waits,
-        "attesters": attesters,
-        "next": [next_step(view, at, seen, dead_after, waits, attesters) for at in range(len(stored))],
-        "verify": verification(terms, attesters),
-        "facts": _facts(view),
-    }
+    waits = draw.choice((None, "", "waits for job 0x12"))
+    attesters = draw.choice((JUDGE, "0x" + "7c" * 20, ""))
+    return _Case(terms, header, stored, seen, draw.choice((90, 900)), waits, attesters)
+
+
+def _edges() -> list[_Case]:
+    """Return one-lease jobs in every state under the public policy, to be looked at around each of their turns."""
+    plain_terms = build.terms(policy=words.pack_policy(PUBLIC.policy), max_seconds=600, deadline=NOW + 10**6)
+    matched, metered = replace(plain_terms, match_window=15), replace(plain_terms, billing=Billing.METERED)
+    judged = replace(plain_terms, judge=JUDGE, challenge_window=7_200)
+    proven = replace(judged, flags=TermsFlag.PROVEN)
+    waiting = Unit(State.OPEN, started=NOW)
+    running = Unit(State.RUNNING, node=NodeId(1), rate=5, started=NOW, mark=NOW + 700)
+    done = Unit(State.SUBMITTED, Outcome.OK, NodeId(1), 5, NOW, NOW + 300)
+    held = replace(done, state=State.DISPUTED)
+    jobs = [
+        *((plain_terms, waiting), (judged, replace(waiting, node=NodeId(3))), (matched, waiting)),
+        *((matched, replace(waiting, mark=NOW + 15, lapses=lapses)) for lapses in (0, 1)),
+        *(
+            (metered, replace(waiting, seconds=300)),
+            (plain_terms, running),
+            (plain_terms, replace(running, node=NodeId(9))),
+        ),
+        *((plain_terms, replace(running, state=State.CLOSING)), (plain_terms, done), (judged, done), (proven, done)),
+        *((plain_terms, replace(done, flags=UnitFlag.FRESH)), (judged, replace(done, flags=UnitFlag.FRESH))),
+        *((judged, held), (proven, held), (plain_terms, Unit(State.BLOCKED))),
+    ]
+    best = words.pack_best(Best(payee="0x" + "9c" * 20, node=NodeId(7), key=5))
+    views = [(terms, UnitView(unit, best, Accused())) for terms, unit in jobs]
+    seen = {NodeId(1): NOW + 100}
+    return [
+        *(_Case(terms, None, [view], seen, 900, None, "") for terms, view in views),
+        _Case(proven, None, [UnitView(done, best, Accused())], seen, 900, None, JUDGE),
+    ]
 
 
 def _stored(draw: random.Random, leases: int) -> tuple[list[UnitView], Header | None]:
     """Return what storage holds of a job: one unit, or an array's touched ones and its header."""
 
+    ended = leases == 3 and draw.random() < 0.5
+
     def unit() -> UnitView:
-        one = drawn_unit(draw, state=draw.choice(_STATES))
+        one = drawn_unit(draw, state=State.SETTLED if ended else draw.choice(_STATES))
         best = Best(payee="0x" + "9c" * 20, node=NodeId(draw.choice((1, 7))), key=5)
         return UnitView(one, words.pack_best(best), Accused(NodeId(draw.choice((0, 4))), draw.choice((0, NOW))))
 
     if leases <= 1:
         return [unit()], None
-    touched = draw.choice((0, 1, min(leases, 3), min(leases, 5)))
+    touched = 3 if ended else draw.choice((0, 1, min(leases, 3), min(leases, 5)))
     closed, waiting = draw.random() < 0.2, draw.random() < 0.2
     header = Header(closed, waiting, touched, done=touched // 2, failed=0, opened=NOW - 500, leases=leases)
     return [unit() for _ in range(touched)], header
 
 
-def _turns(stored: list[UnitView], terms: Any, policy: Any) -> list[int]:
+def _turns(stored: list[UnitView], terms: Terms, policy: Policy) -> list[int]:
     """Return the seconds near which something changes."""
-    turns = [NOW, terms.deadline + terms.challenge_window]
+    turns = [NOW, terms.deadline + terms.challenge_window] if not stored or len(stored) > 1 else []
     for one in stored:
         unit = one.unit
-        turns += [unit.started, unit.mark, unit.mark + policy.ack_time, formulas.claims_from(terms, policy, unit)]
-        turns += [formulas.claims_from(terms, policy, unit) + policy.claim_ramp]
-        turns += [formulas.settleable_from(terms, policy, unit), formulas.challenge_end(terms, unit)]
+        opens = formulas.claims_from(terms, policy, unit)
+        if unit.state is State.OPEN:
+            turns += [opens, opens + policy.claim_ramp, unit.mark, unit.mark + policy.ack_time]
+            turns += [formulas.expirable_from(formulas.topped(terms, unit), policy)]
+        elif unit.state in (State.SUBMITTED, State.DISPUTED):
+            turns += [formulas.settleable_from(terms, policy, unit), formulas.challenge_end(terms, unit)]
+        else:
+            turns.append(unit.mark)
     return turns
 
 

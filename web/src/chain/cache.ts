@@ -39,10 +39,12 @@ interface Chunk {
   good: number;
 }
 
-// From one reorg to the next: what was checked in it holds in it.
+// From one reorg to the next: what was checked in it holds in it. Blocks up to `depth` are kept in it; the hash of this one
+// is learnt with the first logs, where nothing was to be checked.
 interface Era {
   readonly number: number;
-  readonly mark: Mark;
+  readonly depth: number;
+  hash: Hex | undefined;
 }
 
 // The next part of a range: what one good range covers, or what none does.
@@ -53,7 +55,7 @@ interface Step {
 }
 
 // Neighbouring pieces of one reading that are not kept yet.
-type Run = Omit<Piece, "held">;
+type Run = Piece;
 
 export class KeptPast implements Past {
   readonly #market: Hex;
@@ -149,7 +151,7 @@ export class KeptPast implements Past {
   async #check(): Promise<Era | undefined> {
     const head = this.#head;
     if (head === undefined || head.number - DEPTH < this.network.deployBlock) return undefined;
-    const fresh = this.#era !== undefined && head.number - DEPTH - this.#era.mark.number < STALE;
+    const fresh = this.#era !== undefined && head.number - DEPTH - this.#era.depth < STALE;
     if (fresh || this.now() < this.#restsUntil) return this.#era;
     this.#checking ??= this.#begin(head).finally(() => {
       this.#checking = undefined;
@@ -163,8 +165,13 @@ export class KeptPast implements Past {
     if (chunks === undefined) return undefined;
     // Marks beyond the head are of a longer chain, or this provider lags: nothing can be said of them yet.
     const doubted = chunks.filter((chunk) => chunk.good !== number && chunk.head.mark.number <= head.number);
+    const depth = head.number - DEPTH;
+    if (doubted.length === 0) {
+      this.#era = { number, depth, hash: undefined };
+      return this.#era;
+    }
     const marks = groupsOf(doubted);
-    const [mark, ...found] = await this.#blocks([head.number - DEPTH, ...marks.map((group) => markOf(group).number)]);
+    const [mark, ...found] = await this.#blocks([depth, ...marks.map((group) => markOf(group).number)]);
     if (mark === undefined || number !== this.#eras) {
       if (mark === undefined) this.#restsUntil = this.now() + REST;
       return undefined;
@@ -176,14 +183,14 @@ export class KeptPast implements Past {
       else await this.#cut(group, number);
     }
     if (number !== this.#eras) return undefined;
-    this.#era = { number, mark: { number: mark.number, hash: mark.hash } };
-    this.#remark(this.#era);
+    this.#era = { number, depth, hash: mark.hash };
+    this.#remark(number, { number: depth, hash: mark.hash });
     return this.#era;
   }
 
   // One mark for all that is good: the next visit asks for one block.
-  #remark({ number, mark }: Era): void {
-    const old = (this.#chunks ?? []).filter((chunk) => chunk.good === number && chunk.head.mark.number < mark.number);
+  #remark(era: number, mark: Mark): void {
+    const old = (this.#chunks ?? []).filter((chunk) => chunk.good === era && chunk.head.mark.number < mark.number);
     for (const chunk of old) chunk.head = { ...chunk.head, mark };
     this.#later(() => this.shelf.update(old.map((chunk) => chunk.head)));
   }
@@ -270,8 +277,10 @@ export class KeptPast implements Past {
 
   // The first piece of a range from a provider.
   async #told(filter: Filter, range: Range, span: Span, keeper: Keeper | undefined): Promise<Piece | undefined> {
-    for await (const { held, ...piece } of pieces(this.rpc, filter, range, span, keeper?.era.mark)) {
-      if (held) keeper?.add(piece);
+    const era = keeper?.era;
+    for await (const { marked, ...piece } of pieces(this.rpc, filter, range, span, era?.depth)) {
+      if (era !== undefined) era.hash ??= marked;
+      if (marked !== undefined && marked === era?.hash) keeper?.add(piece);
       return piece;
     }
     return undefined;
@@ -315,8 +324,9 @@ export class KeptPast implements Past {
     const mine = (this.#chunks ?? []).filter((chunk) => chunk.good === era.number && chunk.head.kind === kind);
     // Another reading was first.
     if (mine.some(({ head }) => head.from <= run.to && run.from <= head.to)) return;
+    if (era.hash === undefined) return;
     let { from, to, logs } = run;
-    let { mark } = era;
+    let mark: Mark = { number: era.depth, hash: era.hash };
     let size = sizeOf(logs);
     const joined: Chunk[] = [];
     for (const chunk of mine) {
@@ -361,7 +371,7 @@ class Keeper {
   }
 
   add(piece: Piece): void {
-    const to = Math.min(piece.to, this.era.mark.number);
+    const to = Math.min(piece.to, this.era.depth);
     if (piece.from > to) return;
     const { from } = piece;
     const logs = piece.logs.filter((log) => log.blockNumber <= to);

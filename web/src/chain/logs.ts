@@ -1,14 +1,14 @@
 // Logs of a range of blocks in pieces that halve as providers refuse, and grow again; newest first or oldest first.
 //
 // Public nodes serve ranges of 10,000 blocks, some of 5, and say so in their own words: any refusal of a range of more
-// than one block is taken for "too wide". Mirrors hearth/chain/rpc.py `logs`.
+// than one block is taken for "too wide", and so is an answer that is longer than is read. Mirrors hearth/chain/rpc.py `logs`.
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { type Log, logsOf } from "../core/logs";
 import { type Block, block, lies } from "./answers";
-import type { Said } from "./endpoint";
-import type { Rpc } from "./rpc";
+import type { Ask, Said } from "./endpoint";
+import { type Rpc, TooMuch } from "./rpc";
 
 export interface Filter {
   readonly addresses: readonly Hex[];
@@ -54,35 +54,45 @@ export class Span {
 }
 
 // Yield every piece of from..to, both included: the newest first where `backwards`. Within a piece logs are in chain
-// order. `held` says whether the chain held `mark`, if one is given, at the time; it is asked in the same request. Throws
-// RPC_UNAVAILABLE, RPC_ERROR where a single block is refused, RPC_LIES for logs that were not asked for.
+// order; with a piece of blocks up to `mark`, if one is given, comes the hash that this block had at the time, undefined
+// where the provider does not say: it is asked for in the same request. Throws RPC_UNAVAILABLE, RPC_ERROR where a single block is refused, RPC_LIES for logs that were not asked for.
 export async function* pieces(
   rpc: Rpc,
   filter: Filter,
   range: Range,
   span: Span = new Span(),
-  mark?: Mark,
-): AsyncGenerator<Piece & { readonly held: boolean }> {
-  const beside = mark === undefined ? [] : [blockAsk(mark.number)];
+  mark?: number,
+): AsyncGenerator<Piece & { readonly marked: Hex | undefined }> {
   let { from, to } = range;
   while (from <= to) {
     const width = Math.min(span.width, to - from + 1);
     const piece = range.backwards ? { from: to - width + 1, to } : { from, to: from + width - 1 };
-    const [said, marked] = await rpc.ask([{ method: "eth_getLogs", params: [asked(filter, piece)] }, ...beside]);
+    const logs = { method: "eth_getLogs", params: [asked(filter, piece)] };
+    const [said, beside] = await answered(rpc, mark === undefined || piece.from > mark ? [logs] : [logs, blockAsk(mark)], width > 1);
     if (said === undefined || !said.ok) {
       if (width === 1) throw new HearthError("RPC_ERROR", `the RPC refuses logs: ${said?.message ?? ""}`, "name another RPC");
       span.refused(width);
       continue;
     }
-    const held = mark !== undefined && blockOf(marked, mark.number)?.hash === mark.hash;
     span.served();
-    yield { ...piece, logs: checked(logsOf(said.value), filter, piece), held };
+    const marked = mark === undefined ? undefined : blockOf(beside, mark)?.hash;
+    yield { ...piece, logs: checked(logsOf(said.value), filter, piece), marked };
     if (range.backwards) to = piece.from - 1;
     else from = piece.to + 1;
   }
 }
 
-export const blockAsk = (number: number) => ({ method: "eth_getBlockByNumber", params: [`0x${number.toString(16)}`, false] });
+// What was said to a request; nothing where the answer was too much, and less can be asked for.
+async function answered(rpc: Rpc, asks: readonly Ask[], wide: boolean): Promise<readonly Said[]> {
+  try {
+    return await rpc.ask(asks);
+  } catch (error) {
+    if (wide && error instanceof TooMuch) return [];
+    throw error;
+  }
+}
+
+export const blockAsk = (number: number): Ask => ({ method: "eth_getBlockByNumber", params: [`0x${number.toString(16)}`, false] });
 
 // The block that was asked for by its number; undefined where the provider has none there, or says anything else.
 export function blockOf(said: Said | undefined, number: number): Block | undefined {

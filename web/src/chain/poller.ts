@@ -4,13 +4,7 @@
 
 import { HearthError } from "../core/errors";
 import type { Block } from "./answers";
-
-// What came since the head that was known before: `changed` and `reorged` as `Market.since` has them.
-export interface News {
-  readonly head: Block;
-  readonly changed: boolean;
-  readonly reorged: boolean;
-}
+import type { Since } from "./market";
 
 export interface Channel {
   post(message: unknown): void;
@@ -27,8 +21,10 @@ export interface Tabs {
 export interface Options {
   // Milliseconds from one look to the next.
   readonly wait: number;
-  readonly look: (before: Block | undefined) => Promise<News>;
-  readonly tell: (news: News) => void;
+  // Look what came since a block. After a failure nobody knows how far back it is: what was logged since may be much, and
+  // `withLogs` is false.
+  readonly look: (before: Block, withLogs: boolean) => Promise<Since>;
+  readonly tell: (news: Since) => void;
   readonly lost: (error: unknown) => void;
   // Undefined where a browser has no such thing, or the origin is shared with strangers.
   readonly tabs: Tabs | undefined;
@@ -40,23 +36,36 @@ const MISSED = 3;
 const SLOW = 2_000;
 
 type Message =
-  | { readonly kind: "ask" }
   | { readonly kind: "lost"; readonly error: HearthError }
-  | { readonly kind: "news"; readonly news: News; readonly before: string | null };
+  // `before` is the hash of the head that the news follow on.
+  | { readonly kind: "news"; readonly news: Since; readonly before: string };
 
+// Follows the chain from a head on; it sleeps until it is woken.
 export class Poller {
   readonly #channel: Channel | undefined;
+  readonly #patience: number;
   // The head that was heard of last, and what this tab has not been told yet, since it is hidden.
-  #before: Block | undefined;
-  #held: News | undefined;
+  #before: Block;
+  #held: Since | undefined;
   #awake = false;
   #leads = false;
+  // The head was looked at a moment ago.
+  #fresh = true;
+  // The last look failed.
+  #failed = false;
+  // Something was missed: what came since `#before` only a look can tell.
+  #behind = false;
   // Rises with all that makes a look that is under way one too many.
   #turn = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #rest: () => void = () => undefined;
 
-  constructor(private readonly options: Options) {
+  constructor(
+    head: Block,
+    private readonly options: Options,
+  ) {
+    this.#before = head;
+    this.#patience = MISSED * options.wait + SLOW;
     this.#channel = options.tabs?.channel((message) => this.#hear(message));
   }
 
@@ -68,30 +77,30 @@ export class Poller {
     this.#held = undefined;
     const { tabs } = this.options;
     if (tabs === undefined) {
-      void this.#go();
+      this.#begin();
       return;
     }
     const waiting = new AbortController();
     const rested = new Promise<void>((resolve) => waiting.signal.addEventListener("abort", () => resolve()));
     this.#rest = () => waiting.abort();
     const lead = (): Promise<void> => {
-      if (waiting.signal.aborted) return rested;
-      this.#leads = true;
-      void this.#go();
+      if (!waiting.signal.aborted) {
+        this.#leads = true;
+        this.#begin();
+      }
       return rested;
     };
-    this.#listen();
-    this.#post({ kind: "ask" });
+    if (this.#behind) void this.#look(this.#patience);
+    else this.#wait(this.#patience);
     tabs.lock(waiting.signal, lead).catch(() => {
       // A browser that lends no locks after all.
-      if (!waiting.signal.aborted) void this.#go();
+      if (!waiting.signal.aborted) this.#begin();
     });
   }
 
   // The tab is hidden: another one may look.
   rest(): void {
-    this.#awake = false;
-    this.#leads = false;
+    this.#awake = this.#leads = this.#fresh = false;
     this.#quiet();
     this.#rest();
   }
@@ -102,26 +111,34 @@ export class Poller {
   }
 
   // Look now and again.
-  async #go(): Promise<void> {
+  #begin(): void {
+    if (this.#fresh) this.#wait(this.options.wait);
+    else void this.#look(this.options.wait);
+  }
+
+  // Look, and again after so many milliseconds, if nothing is heard till then.
+  async #look(again: number): Promise<void> {
     const turn = this.#quiet();
     const before = this.#before;
+    this.#fresh = false;
     try {
-      const news = await this.options.look(before);
+      const news = await this.options.look(before, !this.#failed);
       if (turn !== this.#turn) return;
-      if (this.#leads) this.#post({ kind: "news", news, before: before?.hash ?? null });
+      if (this.#leads) this.#post({ kind: "news", news, before: before.hash });
       this.#take(news);
     } catch (error) {
       if (turn !== this.#turn) return;
+      this.#failed = true;
       if (this.#leads) this.#post({ kind: "lost", error: inWords(error) });
       this.options.lost(error);
     }
-    this.#timer = setTimeout(() => void this.#go(), this.options.wait);
+    if (turn === this.#turn) this.#wait(again);
   }
 
-  // Wait to hear from the tab that looks.
-  #listen(): void {
+  // Look after so many milliseconds.
+  #wait(milliseconds: number): void {
     this.#quiet();
-    this.#timer = setTimeout(() => void this.#go(), MISSED * this.options.wait + SLOW);
+    this.#timer = setTimeout(() => void this.#look(this.options.wait), milliseconds);
   }
 
   // End all looks, those under way too.
@@ -131,8 +148,9 @@ export class Poller {
     return this.#turn;
   }
 
-  #take(news: News): void {
+  #take(news: Since): void {
     this.#before = news.head;
+    this.#failed = this.#behind = this.#fresh = false;
     if (this.#awake) {
       this.options.tell(news);
       return;
@@ -143,31 +161,27 @@ export class Poller {
 
   #hear(raw: unknown): void {
     const message = messageOf(raw);
-    if (message === undefined) return;
-    if (message.kind === "ask") {
-      const head = this.#before;
-      if (this.#leads && head !== undefined) this.#post({ kind: "news", news: { head, changed: true, reorged: false }, before: null });
+    if (message === undefined || this.#leads) return;
+    if (message.kind === "lost") {
+      this.#failed = true;
+      this.#fresh = false;
+      if (!this.#awake) return;
+      this.#wait(this.#patience);
+      this.options.lost(message.error);
       return;
     }
-    if (this.#leads) return;
-    if (this.#awake) this.#listen();
-    if (message.kind === "news") this.#take(this.#since(message.news, message.before));
-    else if (this.#awake) this.options.lost(message.error);
-  }
-
-  // What another tab's news are to this one. Where it did not hear of the head that they follow on, it cannot know what
-  // it missed.
-  #since({ head, changed, reorged }: News, follows: string | null): News {
-    const before = this.#before;
-    if (before === undefined) return { head, changed: true, reorged: false };
-    if (before.hash === head.hash) return { head, changed: false, reorged: false };
-    return before.hash === follows ? { head, changed, reorged } : { head, changed: true, reorged: true };
+    const { news, before } = message;
+    const same = news.head.hash === this.#before.hash;
+    this.#behind = !same && before !== this.#before.hash;
+    if (!this.#behind) {
+      if (this.#awake) this.#wait(this.#patience);
+      this.#take(same ? { head: news.head, changed: false, reorged: false } : news);
+    } else if (this.#awake) void this.#look(this.#patience);
   }
 
   #post(message: Message): void {
     const { kind } = message;
-    if (kind === "ask") this.#channel?.post({ form: FORM, kind });
-    else if (kind === "news") this.#channel?.post({ form: FORM, kind, ...message.news, before: message.before });
+    if (kind === "news") this.#channel?.post({ form: FORM, kind, ...message.news, before: message.before });
     else {
       const { code, message: text, hint } = message.error;
       this.#channel?.post({ form: FORM, kind, code, text, hint });
@@ -185,8 +199,6 @@ function messageOf(raw: unknown): Message | undefined {
   const said: Readonly<Record<string, unknown>> = { ...raw };
   if (said["form"] !== FORM) return undefined;
   switch (said["kind"]) {
-    case "ask":
-      return { kind: "ask" };
     case "lost": {
       const { code, text, hint } = said;
       if (!isText(code, 40) || !/^[A-Z_]+$/.test(code) || !isText(text, 2_000) || !isText(hint, 500)) return undefined;
@@ -196,7 +208,7 @@ function messageOf(raw: unknown): Message | undefined {
       const { changed, reorged, before } = said;
       const head = headOf(said["head"]);
       if (head === undefined || typeof changed !== "boolean" || typeof reorged !== "boolean") return undefined;
-      return before === null || isHash(before) ? { kind: "news", news: { head, changed, reorged }, before } : undefined;
+      return isHash(before) ? { kind: "news", news: { head, changed, reorged }, before } : undefined;
     }
     default:
       return undefined;

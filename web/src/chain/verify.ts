@@ -164,10 +164,16 @@ async function readJobs(market: Market, posted: readonly Posted[], at: Block): P
   for (let start = 0; start < posted.length; start += PAGE) {
     const some = posted.slice(start, start + PAGE);
     const [page] = await market.read(at, market.status(some.map((one) => ({ job: one.jobId, index: 0 }))));
+    const headers = page.map(({ job }) => jobOf(job).header);
+    const arrays = some.flatMap(({ jobId: job }, place) => {
+      const header = headers[place];
+      return header ? [{ job, header }] : [];
+    });
+    const leases = await readLeases(market, arrays, at);
     for (const [place, one] of some.entries()) {
-      const { job, word, second, accused } = page[place] ?? { job: 0n, word: 0n, second: 0n, accused: 0n };
-      const { header } = jobOf(job);
-      const units = header === null ? [storedUnit(word, second, accused)] : await readLeases(market, one, header, at);
+      const { word, second, accused } = page[place] ?? { word: 0n, second: 0n, accused: 0n };
+      const header = headers[place] ?? null;
+      const units = header === null ? [storedUnit(word, second, accused)] : (leases.get(one.jobId) ?? []);
       found.push({ posted: one, header, units });
     }
   }

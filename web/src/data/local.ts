@@ -60,7 +60,7 @@ function isLocal(value: unknown): value is Local {
   return (
     typeof said === "object" &&
     said !== null &&
-    said["schema"] === "hearth.web.local/1" &&
+    said["served_by"] === "hearth web" &&
     typeof said["network"] === "string" &&
     typeof said["writable"] === "boolean"
   );

@@ -82,11 +82,11 @@ async function listed(folder: FileSystemDirectoryEntry): Promise<Child[]> {
   }
 }
 
-// The text of a file at the top of what was picked, undefined where there is none: rules of what to leave out.
-export async function textOf(picked: Picked, name: string): Promise<string | undefined> {
+// The bytes of a file at the top of what was picked, undefined where there is none: rules of what to leave out.
+export async function bytesOf(picked: Picked, name: string): Promise<Uint8Array | undefined> {
   if (picked.node.kind !== "directory") return undefined;
   const child = (await picked.node.list()).find((one) => one.name === name && one.node.kind === "file");
   if (child?.node.kind !== "file") return undefined;
   const content = await child.node.open();
-  return content instanceof Blob ? content.text() : undefined;
+  return content instanceof Blob ? new Uint8Array(await content.arrayBuffer()) : undefined;
 }

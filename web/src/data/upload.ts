@@ -1,7 +1,9 @@
 // Files into the store of `hearth web`: every block by its CID, the root last, with the word that keeps all of it.
 
-import type { Block } from "../core/cid";
+import { writeCar } from "../core/car";
+import type { Block, Cid } from "../core/cid";
 import { HearthError } from "../core/errors";
+import type { Ignore } from "../core/ignore";
 import { type Entry, importTree, type TreeNode } from "../core/unixfs";
 import { askLocal } from "./local";
 
@@ -11,8 +13,6 @@ export interface Progress {
   readonly bytes: number;
   readonly blocks: number;
 }
-
-export type Ignore = (path: string, isDirectory: boolean) => boolean;
 
 // Name a tree without keeping its blocks: its entry, with its CID.
 export async function nameTree(node: TreeNode, ignore: Ignore, tell: (progress: Progress) => void): Promise<Entry> {
@@ -42,6 +42,14 @@ export async function putTree(node: TreeNode, ignore: Ignore, tell: (progress: P
   await settle(0);
   if (last !== undefined) await put(last, true);
   return entry;
+}
+
+// Write a named tree into the parts of a CAR file: for a store that this page cannot reach.
+export async function carOf(node: TreeNode, ignore: Ignore, root: Cid): Promise<BlobPart[]> {
+  const parts: BlobPart[] = [];
+  // Nothing is read twice at once: blocks come as the tree is walked.
+  for await (const bytes of writeCar([root], importTree(node, { ignore }))) parts.push(bytes);
+  return parts;
 }
 
 async function each(

@@ -1,12 +1,13 @@
-// The market as it is now: checked once, then its newest block as it comes: one tab asks for all, and hidden tabs ask
-// nothing.
+// The market as it is now: checked once, and again after each reorg, then its newest block as it comes. One tab asks for all
+// of them, and hidden tabs ask nothing.
 
 import { useEffect, useState } from "preact/hooks";
 
 import type { Block } from "../chain/answers";
-import { Market } from "../chain/market";
-import { type News, Poller } from "../chain/poller";
+import { Market, type Since } from "../chain/market";
+import { Poller } from "../chain/poller";
 import { rpcOf } from "../chain/rpc";
+import { HearthError } from "../core/errors";
 import type { Network } from "../core/network";
 import { sharedOrigin } from "../data/origin";
 
@@ -46,7 +47,7 @@ export function useLive(network: Network | undefined): Live {
     let close = (): void => undefined;
     setLive({ state: "opening" });
     void keeping.then((kept) => {
-      if (!ended) close = follow(network, kept, setLive, () => setTries((before) => before + 1));
+      if (!ended) close = follow(network, kept, setLive, () => setTries((last) => last + 1));
     });
     return () => {
       ended = true;
@@ -61,41 +62,51 @@ type SetLive = (next: Live | ((last: Live) => Live)) => void;
 // Check a market and tell of it until the returned function is called.
 function follow(network: Network, keeping: Keeping | undefined, setLive: SetLive, retry: () => void): () => void {
   let ended = false;
+  let poller: Poller | undefined;
   const rpc = rpcOf(network.rpc);
   const kept = keeping?.keptOf(network, rpc);
   const market = new Market(network, rpc, kept?.past);
-  const poller = new Poller({
-    wait: network.local ? LOCAL_POLL : POLL,
-    look: async (before) => {
-      if (before !== undefined) return market.since(before);
-      return { head: await market.head(), changed: true, reorged: false };
-    },
-    tell: (news) => {
-      market.past.moved(news.head, news.reorged);
-      setLive((last) => next(last, market, news));
-    },
-    lost: (lost) => setLive((last) => (last.state === "ready" ? { ...last, lost } : last)),
-    tabs: kept?.tabs,
-  });
-  const shown = (): void => (document.hidden ? poller.rest() : poller.wake());
-  market.check().then(
-    () => {
-      if (ended) return;
-      document.addEventListener("visibilitychange", shown);
-      shown();
-    },
-    (error: unknown) => {
-      if (!ended) setLive({ state: "refused", error, retry });
-    },
-  );
-  return () => {
+  // A hidden tab does not look, and one that is shown again looks at once.
+  const turned = (): void => (document.hidden ? poller?.rest() : poller?.wake());
+  const end = (): void => {
     ended = true;
-    document.removeEventListener("visibilitychange", shown);
-    poller.close();
+    poller?.close();
+    document.removeEventListener("visibilitychange", turned);
   };
+  const refuse = (error: unknown): void => {
+    if (ended) return;
+    end();
+    setLive({ state: "refused", error, retry });
+  };
+  const tell = (news: Since): void => {
+    market.past.moved(news.head, news.reorged);
+    setLive((last) => next(last, market, news));
+  };
+  const look = async (before: Block, withLogs: boolean): Promise<Since> => {
+    const found = await market.since(before, withLogs);
+    // Another chain may have taken the place of the one that was checked.
+    if (found.reorged) await market.check();
+    return found;
+  };
+  const lost = (error: unknown): void => {
+    if (isOtherMarket(error)) refuse(error);
+    else setLive((last) => (last.state === "ready" ? { ...last, lost: error } : last));
+  };
+  const wait = network.local ? LOCAL_POLL : POLL;
+  market.check().then((head) => {
+    if (ended) return;
+    tell({ head, changed: true, reorged: false });
+    poller = new Poller(head, { wait, look, tell, lost, tabs: kept?.tabs });
+    document.addEventListener("visibilitychange", turned);
+    turned();
+  }, refuse);
+  return end;
 }
 
-function next(last: Live, market: Market, { head, changed, reorged }: News): Live {
+const isOtherMarket = (error: unknown): boolean =>
+  error instanceof HearthError && (error.code === "WRONG_CHAIN" || error.code === "WRONG_CONTRACTS");
+
+function next(last: Live, market: Market, { head, changed, reorged }: Since): Live {
   const known = last.state === "ready" && last.market === market ? last : undefined;
   return {
     state: "ready",

@@ -7,8 +7,9 @@ import { parseUri } from "../../core/cid";
 import { type Entry, type Found, limitsOfMarket, readFile, resolve, walk } from "../../core/unixfs";
 import { Blocks } from "../../data/blocks";
 import { fromDrop, fromInput, type Picked } from "../../data/pick";
+import { rulesOf } from "../../data/rules";
 import { save } from "../../data/save";
-import { nameTree, type Progress, putTree } from "../../data/upload";
+import { carOf, nameTree, type Progress, putTree } from "../../data/upload";
 import { sharedOrigin } from "../../data/local";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
@@ -45,11 +46,18 @@ function Put({ context }: { readonly context: Context }) {
   const run = async (what: string, tree: Picked, put: boolean): Promise<void> => {
     setWork({ state: "busy", what, progress: { bytes: 0, blocks: 0 } });
     try {
-      const left: string[] = [];
       const tell = (progress: Progress): void => setWork({ state: "busy", what, progress });
-      const ignore = (): boolean => false;
+      const { ignore, left } = await rulesOf(tree);
       const entry = await (put ? putTree : nameTree)(tree.node, ignore, tell);
       setWork({ state: "named", entry, left, kept: put });
+    } catch (error) {
+      setWork({ state: "failed", error });
+    }
+  };
+  const saveCar = async (tree: Picked, entry: Entry): Promise<void> => {
+    try {
+      const { ignore } = await rulesOf(tree);
+      save(await carOf(tree.node, ignore, entry.cid), `${tree.name}.car`, "application/vnd.ipld.car");
     } catch (error) {
       setWork({ state: "failed", error });
     }
@@ -111,21 +119,48 @@ function Put({ context }: { readonly context: Context }) {
               <dt>Holds</dt>
               <dd>{`${work.entry.files} files in ${work.entry.folders} folders, ${work.entry.size} bytes`}</dd>
             </dl>
+            <Left paths={work.left} />
             {!picked.emptyFolders && <p class="soft">A picked folder comes without its empty folders: drop it to keep them.</p>}
             {work.kept ? (
               <p class="good">It is in your store, and kept: ipfs://{String(work.entry.cid)}</p>
             ) : (
+              <>
               <p class="row">
                 <button type="button" disabled={!writable} onClick={() => void run("putting", picked, true)}>
                   Put into my store
                 </button>
-                {!writable && <span class="soft">This page may put nothing: run hearth web and open the address it prints.</span>}
+                <button type="button" onClick={() => void saveCar(picked, work.entry)}>
+                  Save as CAR
+                </button>
               </p>
+              {!writable && (
+                <p class="soft">
+                  This page may put nothing into a store: run <code>hearth web</code> and open the address that it prints, or save the
+                  CAR file and run <code>hearth store import FILE</code>.
+                </p>
+              )}
+              </>
             )}
           </>
         )}
       </div>
     </section>
+  );
+}
+
+function Left({ paths }: { readonly paths: readonly string[] }) {
+  if (paths.length === 0) return null;
+  return (
+    <details>
+      <summary>{`${paths.length} left out by the rules of .gitignore, .hearthignore and the standing ones`}</summary>
+      <ul>
+        {paths.slice(0, 200).map((path) => (
+          <li key={path}>
+            <Stranger text={path} most={500} />
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

@@ -1,31 +1,34 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
-import { Fragment } from "preact";
-import { useMemo } from "preact/hooks";
+import { type ComponentChildren, Fragment } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
 
-import { Jobs as Reader, type Standing } from "../../chain/jobs";
-import type { Market } from "../../chain/market";
-import type { Block } from "../../chain/answers";
+import type { Block, Receipt } from "../../chain/answers";
+import { Jobs as Reader, type Standing, standingAt } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import type { MarketEvent } from "../../core/events";
-import { escrowAtPost, jobHolds } from "../../core/money";
-import { unpackParents } from "../../core/parents";
-import type { Posted } from "../../core/posted";
+import { Strays } from "../../core/logs";
+import { type Parent, unpackParents } from "../../core/parents";
+import type { Network } from "../../core/network";
+import { eventsIn, type Posted } from "../../core/posted";
+import { receiptOf } from "../../core/receipt";
 import { eventFacts, outcomeWords } from "../../core/sentences";
 import { nextStep, type Seen, verification } from "../../core/steps";
 import { slugOf } from "../../core/tiers";
 import { leasesOf, nameOf, type Terms, type Unit } from "../../core/types";
 import { type Asset, formatAmount, formatDuration, showAmount, showRate } from "../../core/units";
-import { counts, stateOf, untouched, verdictOf } from "../../core/view";
+import { counts, isBlocked, stateOf, untouched, verdictOf } from "../../core/view";
+import { type ParentView, waitsFor } from "../../core/waits";
 import { cidOfDigest } from "../../core/cid";
 import { fromHex } from "../../core/bytes";
 import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
-import { useLoad } from "../load";
+import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { Results } from "../parts/result";
 import { Amount, Moment, State, Stranger, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
@@ -35,8 +38,18 @@ import { WORDS } from "../words";
 interface Whole {
   readonly standing: Standing;
   readonly events: readonly MarketEvent[];
+  // What a blocked job waits for.
+  readonly parents: readonly ParentView[];
   readonly seen: Seen;
   readonly at: Block;
+}
+
+// Of each transaction and block of a timeline something is asked, so that of a long one the newest part is shown first.
+const STEP = 200;
+
+interface About {
+  readonly times: ReadonlyMap<Hex, number>;
+  readonly receipts: ReadonlyMap<Hex, Receipt>;
 }
 
 const ID = /^(0x[0-9a-fA-F]{64})(?:@([0-9]{1,15}))?$/;
@@ -51,19 +64,36 @@ export function JobPage({ context }: { readonly context: Context }) {
     () => (ready === undefined ? undefined : new Reader(ready.market)),
     [ready?.market, ready?.epoch],
   );
+  // Beats are asked for only while their silence would matter.
+  const runs = useRef(false);
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
       : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
     job ?? "",
     [reader],
+    ready?.seen,
   );
+  // A reorg may have taken its post with it.
+  const gone = posted.error instanceof HearthError && posted.error.code === "NOT_FOUND";
   const whole = useLoad(
-    ready === undefined || reader === undefined || posted.value === undefined
+    ready === undefined || reader === undefined || posted.value === undefined || gone
       ? undefined
       : () => readWhole(reader, posted.value as Posted, ready.head),
     job ?? "",
-    [posted.value, ready?.changed.hash],
+    [posted.value, gone, ready?.changed.hash, runs.current ? beatOf(ready?.head.time, network?.nodeParameters.dead_after) : 0],
+    ready?.seen,
+  );
+  runs.current = isRunning(whole.value);
+  const [most, setMost] = useState(STEP);
+  const shownEvents = whole.value?.events.slice(-most);
+  const about = useLoad<About>(
+    ready === undefined || shownEvents === undefined
+      ? undefined
+      : () => ready.market.about(shownEvents.map(({ log }) => log.blockHash), shownEvents.map(({ log }) => log)),
+    job ?? "",
+    [whole.value?.events, most],
+    ready?.seen,
   );
   if (network === undefined) return <NoMarket />;
   if (job === undefined) {
@@ -82,15 +112,28 @@ export function JobPage({ context }: { readonly context: Context }) {
       </p>
       <Synced live={live} />
       {posted.error !== undefined && <Failure error={posted.error} />}
-      {whole.error !== undefined && <Failure error={whole.error} />}
+      {whole.error !== undefined && !gone && <Failure error={whole.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
-      {whole.value === undefined || ready === undefined ? (
+      {whole.value === undefined || ready === undefined || gone ? (
         posted.error === undefined && <p>{WORDS.nothingYet}</p>
       ) : (
         <>
-          <Head whole={whole.value} asset={network.asset} now={ready.head.time} attesters={network.contracts.Attesters} />
-          <Timeline market={ready.market} events={whole.value.events} asset={network.asset} />
-          <Units whole={whole.value} />
+          <Head whole={asOf(whole.value, ready.head.time)} network={network} now={ready.head.time} />
+          <Money
+            whole={asOf(whole.value, ready.head.time)}
+            mined={about.value?.receipts}
+            network={network}
+            all={most < whole.value.events.length ? () => setMost(Infinity) : undefined}
+          />
+          <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
+          <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
+          <Results
+            context={context}
+            posted={whole.value.standing.posted}
+            view={whole.value.standing.view}
+            events={whole.value.events}
+          />
+          <Units whole={asOf(whole.value, ready.head.time)} />
           <TermsOf posted={whole.value.standing.posted} asset={network.asset} attesters={network.contracts.Attesters} />
           <AsCommands job={job} />
         </>
@@ -101,27 +144,39 @@ export function JobPage({ context }: { readonly context: Context }) {
 
 async function readWhole(reader: Reader, posted: Posted, at: Block): Promise<Whole> {
   const [standing, events] = await Promise.all([reader.whole(posted, at), reader.events(posted, at)]);
+  const parents = isBlocked(standing.view) ? await reader.parents(posted, at) : [];
   const running = standing.view.units.filter((unit) => unit.state === STATE.RUNNING).map((unit) => unit.node);
   const ids = [...new Set(running)].slice(0, 64);
   const pages = await reader.market.read(at, ...ids.map((id) => reader.market.nodes(id, 1)));
   const lastSeen = new Map(pages.flat().map((node) => [node.id, node.state.beat]));
   const { network } = reader.market;
   const seen = { lastSeen, deadAfter: Number(network.nodeParameters.dead_after), attesters: network.contracts.Attesters };
-  return { standing, events, seen, at };
+  return waiting({ standing, events, parents, seen, at });
+}
+
+const isRunning = (whole: Whole | undefined): boolean =>
+  whole?.standing.view.units.some((unit) => unit.state === STATE.RUNNING) === true;
+
+// Return what was read as of the newest block; while a node runs a unit, as of when its last beat was read.
+const asOf = (whole: Whole, now: number): Whole =>
+  isRunning(whole) ? whole : waiting({ ...whole, standing: standingAt(whole.standing, now) });
+
+// Say what a blocked job waits for.
+function waiting(whole: Whole): Whole {
+  const { view } = whole.standing;
+  const waits = isBlocked(view) && whole.parents.length > 0 ? waitsFor(view, whole.parents) : null;
+  return { ...whole, seen: { ...whole.seen, waits } };
 }
 
 interface HeadProps {
   readonly whole: Whole;
-  readonly asset: Asset;
+  readonly network: Network;
   readonly now: number;
-  readonly attesters: Hex;
 }
 
-function Head({ whole, asset, now, attesters }: HeadProps) {
-  const { view, posted, header } = whole.standing;
-  const locked = escrowAtPost(posted.terms);
-  const held = jobHolds(posted.terms, header, view.units);
-  const { paid, refunded } = moneyOf(whole.events);
+function Head({ whole, network, now }: HeadProps) {
+  const { view, posted } = whole.standing;
+  const { Attesters } = network.contracts;
   const states = [...counts(view)].filter(([, count]) => count > 0);
   return (
     <>
@@ -129,6 +184,7 @@ function Head({ whole, asset, now, attesters }: HeadProps) {
         <State name={stateOf(view)} />, {verdictOf(view)}
         {states.length > 1 && `: ${states.map(([name, count]) => `${count} ${name}`).join(", ")}`}
       </p>
+      {whole.seen.waits && <p>{whole.seen.waits}</p>}
       <dl>
         <dt>Submitter</dt>
         <dd>
@@ -136,46 +192,79 @@ function Head({ whole, asset, now, attesters }: HeadProps) {
             <Whole hex={posted.terms.submitter} />
           </a>
         </dd>
-        <dt>Locked at post</dt>
-        <dd><Amount value={locked} asset={asset} /></dd>
-        <dt>Paid</dt>
-        <dd><Amount value={paid} asset={asset} /></dd>
-        <dt>Refunded</dt>
-        <dd><Amount value={refunded} asset={asset} /></dd>
-        <dt>Still held</dt>
-        <dd><Amount value={held} asset={asset} /></dd>
         <dt>Deadline</dt>
         <dd><Moment at={posted.terms.deadline} now={now} /></dd>
         <dt>Checked by</dt>
-        <dd>{verification(posted.terms, attesters)}</dd>
+        <dd>{verification(posted.terms, Attesters)}</dd>
       </dl>
     </>
   );
 }
 
-// What the events of a job say was paid for it, and given back.
-function moneyOf(events: readonly MarketEvent[]): { readonly paid: bigint; readonly refunded: bigint } {
-  let [paid, refunded] = [0n, 0n];
-  for (const event of events) {
-    if ("pay" in event) paid += event.pay;
-    if ("refund" in event) refunded += event.refund;
-  }
-  return { paid, refunded };
+interface MoneyProps {
+  readonly whole: Whole;
+  // What the transactions of the events came to, as far as they were read.
+  readonly mined: ReadonlyMap<Hex, Receipt> | undefined;
+  readonly network: Network;
+  // Read the rest of them.
+  readonly all: (() => void) | undefined;
+}
+
+// Where the job's money is and went, by the splits of Escrow in the same transactions: the words of `hearth job receipt`.
+function Money({ whole, mined, network, all }: MoneyProps) {
+  const { standing, events } = whole;
+  const hashes = [...new Set(events.map((event) => event.log.txHash))];
+  const transactions = useMemo(
+    () => new Map(hashes.map((hash) => [hash, [...eventsIn(mined?.get(hash)?.logs ?? [], network, new Strays())]])),
+    [mined, events],
+  );
+  const money = receiptOf(standing.view, standing.posted.jobId, events, transactions, network.contracts.JobRegistry);
+  // What is not known yet is not zero.
+  const complete = hashes.every((hash) => mined?.has(hash) === true);
+  const rows: readonly (readonly [string, bigint | undefined])[] = [
+    ["locked", money.escrow],
+    ["still held", money.stillLocked],
+    ["workers got", complete ? money.workers : undefined],
+    ["keepers got", complete ? money.keepers : undefined],
+    ["the market's fee", money.marketFee],
+    ["refunded", complete ? money.refunded : undefined],
+  ];
+  return (
+    <>
+      <h2>Money</h2>
+      <dl>
+        {rows.map(([name, amount]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd><Amount value={amount} asset={network.asset} /></dd>
+          </Fragment>
+        ))}
+      </dl>
+      {all !== undefined && (
+        <p>
+          <button type="button" onClick={all}>{`Add up ${hashes.length} transactions`}</button>
+        </p>
+      )}
+    </>
+  );
+}
+
+function Earlier({ rest, more }: { readonly rest: number; readonly more: () => void }) {
+  if (rest <= 0) return null;
+  return (
+    <p>
+      <button type="button" onClick={more}>{`Show ${Math.min(STEP, rest)} more of ${rest} earlier events`}</button>
+    </p>
+  );
 }
 
 interface TimelineProps {
-  readonly market: Market;
   readonly events: readonly MarketEvent[];
+  readonly about: Loaded<About>;
   readonly asset: Asset;
 }
 
-function Timeline({ market, events, asset }: TimelineProps) {
-  const places = events.map((event) => event.log);
-  const about = useLoad(
-    () => market.about(places.map((log) => log.blockHash), places.map((log) => log.txHash)),
-    market.network.name,
-    [events],
-  );
+function Timeline({ events, about, asset }: TimelineProps) {
   const { times, receipts } = about.value ?? { times: new Map<Hex, number>(), receipts: new Map() };
   return (
     <>
@@ -246,7 +335,7 @@ const BILLED = { [BILLING.FIXED]: "a fixed price", [BILLING.FUEL]: "by fuel", [B
 function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readonly asset: Asset; readonly attesters: Hex }) {
   const { terms, parents } = posted;
   const { needs } = terms;
-  const rows: readonly (readonly [string, string])[] = [
+  const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["spec", String(cidOfDigest(fromHex(terms.spec)))],
     ["units", `${terms.units} in ${leasesOf(terms)} leases`],
     ["billing", `${BILLED[terms.billing]}, at most ${showRate(terms.ceiling, asset)}`],
@@ -256,7 +345,7 @@ function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readon
     ["cores, RAM, disk", `${needs.cores}, ${needs.ramGib} GiB, ${needs.diskGib} GiB`],
     ["judge", judgeOf(terms, attesters)],
     ["policy", `0x${terms.policy.toString(16)}`],
-    ["waits for", unpackParents(parents).map(({ job, condition }) => `${job} (${nameOf(CONDITION, condition)})`).join(", ") || "nothing"],
+    ["waits for", parents.length === 0 ? "nothing" : <Parents of={unpackParents(parents)} />],
   ];
   return (
     <>
@@ -273,6 +362,22 @@ function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readon
         <summary>The nine words</summary>
         <pre>{posted.packed.map((word) => (typeof word === "bigint" ? `0x${word.toString(16).padStart(64, "0")}` : word)).join("\n")}</pre>
       </details>
+    </>
+  );
+}
+
+function Parents({ of }: { readonly of: readonly Parent[] }) {
+  return (
+    <>
+      {of.map(({ job, condition }, place) => (
+        <Fragment key={job}>
+          {place > 0 && ", "}
+          <a href={hrefOf(["job", job])}>
+            <Whole hex={job} />
+          </a>
+          {` (${nameOf(CONDITION, condition)})`}
+        </Fragment>
+      ))}
     </>
   );
 }

@@ -1,0 +1,1 @@
+import{t as e}from"./tiers.js";new Map(e.map(e=>[e.slug,e.tier]));var t=new Map(e.map(e=>[e.tier,e.slug])),n=e=>t.get(e)??`tier-${e}`;export{n as t};

@@ -1,0 +1,13 @@
+"""What bounds a result and a report when they are read (SPEC, "Result and report"; hearth/client/results.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hearth.client import results
+
+
+def tables() -> Mapping[str, Any]:
+    """Return the characters of a report's texts, and the first second that is too late to be believed."""
+    return {"MAX_DETAIL": results.MAX_DETAIL, "FAR_MOMENT": results.FAR_MOMENT}

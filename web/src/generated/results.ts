@@ -1,0 +1,6 @@
+// What bounds a result and a report when they are read (SPEC, "Result and report"; hearth/client/results.py).
+// Written by `python -m tools.web_tables`: change tools/web_tables/results.py.
+
+export const MAX_DETAIL = 4096 as const;
+
+export const FAR_MOMENT = 1099511627776 as const;

@@ -1,0 +1,183 @@
+// What a unit left: its document, its words, its files, each checked block by block before it is shown or saved.
+
+import { useState } from "preact/hooks";
+
+import { writeCar } from "../../core/car";
+import type { MarketEvent } from "../../core/events";
+import type { Posted } from "../../core/posted";
+import { outcomeWords } from "../../core/sentences";
+import { hasResult } from "../../core/types";
+import { blocksOf, type Found, readFile } from "../../core/unixfs";
+import { Blocks } from "../../data/blocks";
+import { outputLimits, type Place, type Read, readResult } from "../../data/results";
+import { save } from "../../data/save";
+import type { Context } from "../main";
+import { useLoad } from "../load";
+import { WORDS } from "../words";
+import { Failure } from "./failure";
+import { Moment, Stranger } from "./shown";
+import { Table } from "./table";
+import type { JobView } from "../../core/view";
+
+interface Props {
+  readonly context: Context;
+  readonly posted: Posted;
+  readonly view: JobView;
+  readonly events: readonly MarketEvent[];
+}
+
+export function Results({ context, posted, view, events }: Props) {
+  const places = placesOf(posted, view, events);
+  const [chosen, setChosen] = useState<number>();
+  const place = places.find((one) => one.index === chosen) ?? places[0];
+  return (
+    <>
+      <h2>Result</h2>
+      {place === undefined ? (
+        <p class="soft">No unit has a result yet.</p>
+      ) : (
+        <>
+          {places.length > 1 && (
+            <label>
+              Unit{" "}
+              <select value={String(place.index)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+                {places.map(({ index }) => (
+                  <option key={index} value={String(index)}>
+                    {index}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
+          <OneResult key={place.result} context={context} place={place} />
+        </>
+      )}
+    </>
+  );
+}
+
+// Each unit that has a result, by what named it last.
+function placesOf(posted: Posted, view: JobView, events: readonly MarketEvent[]): Place[] {
+  const named = new Map<number, { readonly result: Place["result"]; readonly report: Place["report"] }>();
+  for (const event of events) {
+    if (event.name === "Submitted" || event.name === "Finished") named.set(Number(event.index), event);
+  }
+  return view.units.flatMap((unit, index) => {
+    const digests = named.get(index);
+    if (digests === undefined || !hasResult(unit.state)) return [];
+    return [{ terms: posted.terms, index, unit, result: digests.result, report: digests.report }];
+  });
+}
+
+function OneResult({ context, place }: { readonly context: Context; readonly place: Place }) {
+  const [blocks] = useState(() => new Blocks(context.opened, context.network?.gateways ?? []));
+  const [tries, setTries] = useState(0);
+  const { value, error } = useLoad(() => readResult(place, blocks), place.result, [tries]);
+  if (value === undefined) {
+    if (error === undefined) return <p>{WORDS.nothingYet}</p>;
+    return (
+      <>
+        <Failure error={error} />
+        <button type="button" onClick={() => setTries(tries + 1)}>
+          Try again
+        </button>
+      </>
+    );
+  }
+  return <Shown place={place} read={value} blocks={blocks} />;
+}
+
+function Shown({ place, read, blocks }: { readonly place: Place; readonly read: Read; readonly blocks: Blocks }) {
+  const { result, report } = read;
+  return (
+    <>
+      <p class="good">Its digest, its unit and every block of it are what the chain says.</p>
+      <dl>
+        <dt>Outcome</dt>
+        <dd>{outcomeWords(place.unit.outcome)}</dd>
+        <dt>Status</dt>
+        <dd><Stranger text={result.status} />{result.exitCode !== null && `, exit code ${result.exitCode}`}</dd>
+        {report !== undefined && report.detail !== "" && (
+          <>
+            <dt>Detail</dt>
+            <dd><Stranger text={report.detail} most={4_096} /></dd>
+          </>
+        )}
+        {report?.keptUntil !== undefined && (
+          <>
+            <dt>Kept until</dt>
+            <dd><Moment at={report.keptUntil} />, by the worker's word</dd>
+          </>
+        )}
+      </dl>
+      {read.lost !== undefined && <Failure error={read.lost} />}
+      <Words title="stdout" text={read.stdout} />
+      <Words title="stderr" text={read.stderr === "" ? (report?.stderrTail ?? "") : read.stderr} />
+      <Outputs place={place} read={read} blocks={blocks} />
+    </>
+  );
+}
+
+function Words({ title, text }: { readonly title: string; readonly text: string }) {
+  if (text === "") return null;
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      <pre class="stranger" tabIndex={0}>{text}</pre>
+    </section>
+  );
+}
+
+function Outputs({ place, read, blocks }: { readonly place: Place; readonly read: Read; readonly blocks: Blocks }) {
+  const [error, setError] = useState<unknown>();
+  const [saved, setSaved] = useState("");
+  const { root } = read;
+  if (root === undefined) return <p class="soft">It left no files.</p>;
+  const limits = outputLimits(place.terms);
+  const run = async (name: string, parts: AsyncIterable<BlobPart>): Promise<void> => {
+    try {
+      const held: BlobPart[] = [];
+      for await (const part of parts) held.push(part);
+      save(held, name);
+      setSaved(`saved ${name}`);
+      setError(undefined);
+    } catch (why) {
+      setError(why);
+    }
+  };
+  const files = read.files.filter((one) => one.kind === "file");
+  return (
+    <>
+      <Table
+        caption={`${files.length} files of ${String(root)}`}
+        columns={[
+          { head: "file", cell: (one: Found) => <Stranger text={one.path} most={500} /> },
+          { head: "bytes", cell: (one) => String(one.size), number: true },
+          {
+            head: "",
+            cell: (one) => (
+              <button type="button" onClick={() => void run(lastOf(one.path), readFile(one.cid, blocks.source, limits))}>
+                Save <Stranger text={lastOf(one.path)} most={40} />
+              </button>
+            ),
+          },
+        ]}
+        rows={files}
+        keyOf={(one) => one.path}
+        none="It left no files."
+      />
+      <p class="row">
+        <button
+          type="button"
+          onClick={() => void run(`${String(root)}.car`, writeCar([root], blocksOf(root, blocks.source, limits)))}
+        >
+          Keep all of it: save as CAR
+        </button>
+        <span role="status">{saved}</span>
+      </p>
+      {error !== undefined && <Failure error={error} />}
+    </>
+  );
+}
+
+const lastOf = (path: string): string => path.split("/").at(-1) ?? path;
