@@ -122,7 +122,7 @@ function servedBy({ opened }: Source): string {
   return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : WORDS.served.host;
 }
 
-takeToken(location, history, localStorage);
+takeToken(location, history);
 const root = document.getElementById("app");
 if (root !== null) {
   root.textContent = "";
