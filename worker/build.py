@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import fields, replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import structlog
 
 from hearth import __version__
-from hearth.base.errors import ChainError, ConfigError, NotFoundError
+from hearth.base.errors import ChainError, ConfigError, HearthError, NotFoundError
 from hearth.base.files import Spare, make_private
 from hearth.chain.keys import KeyFile, SignerLock
 from hearth.chain.providers import OnFault
@@ -42,6 +43,7 @@ from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds
 from worker.decide import Config
 from worker.disk import Disk
+from worker.gateway import serving, store_manifest
 from worker.gpu import GpuInfo
 from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
@@ -136,13 +138,33 @@ def build(
         metrics=metrics,
     )
     executor.on_change = worker.wake.set
+    executor.gateways_of(worker.manifests.known)
     port_for = partial(port_of, network=network, rpc_timeout=changes.get("rpc_timeout", 10.0), on_fault=on_fault)
     worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
-    if settings.metrics.address is not None and not dry_run:
+    if not dry_run:
+        _serve(settings, metrics, runtimes, stack)
+    return worker
+
+
+def _serve(settings: Settings, metrics: WorkerMetrics, runtimes: Mapping[str, Runtime], stack: ExitStack) -> None:
+    """Serve what the settings wish, while `stack` is open: metrics and probes, and the store. Raises ConfigError."""
+    if settings.metrics.address is not None:
         metrics.walls_down.set(sum(runtime.walls_down() for runtime in runtimes.values()))
         server = Server(settings.metrics.address, metrics.registry, metrics.health, component="worker")
         stack.callback(server.close)
-    return worker
+    if settings.gateway.address is not None:
+        gateway = stack.enter_context(serving(settings, settings.gateway.address))
+        log.info("gateway.served", at=gateway.url.removeprefix("gateway+"), urls=list(settings.gateway.urls))
+        # In a thread: a store may hang for as long as it likes, and beats must not wait for it.
+        threading.Thread(target=_keep_manifest, args=(settings,), name="manifest", daemon=True).start()
+
+
+def _keep_manifest(settings: Settings) -> None:
+    """Store what the gateway is asked for first. Where the store takes nothing, no job is taken, and that is said."""
+    try:
+        store_manifest(settings)
+    except HearthError as error:
+        log.warning("the manifest is not stored", why=error.message)
 
 
 def _adopt(
@@ -393,6 +415,7 @@ def executor_of(
         keep_seconds=settings.keep_seconds,
         gpus=GpuPool([item.uuid for item in gpus]),
         stores_here=any(stored_beside(url, disk.home) for url in settings.stores),
+        local=network.local,
         machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
     )
     return Executor(means, disk=disk)

@@ -350,6 +350,8 @@ def worker_status(run: Run, config: Path) -> None:
             lines.append(f"  nothing new is taken: {text}; then hearth worker doctor")
         if said.get("gas_capped"):
             lines.append(f"  {said['gas_capped']}; raise max_gas_price or gas.max_per_day, then hearth worker reload")
+        if said.get("gateways"):
+            lines.append(f"  results can be fetched at {', '.join(said['gateways'])}")
         lines += [f"  0x{one['job'][:12]} unit {one['index']}: {one['phase']}" for one in said.get("attempts", [])]
         return lines
 

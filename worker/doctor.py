@@ -11,12 +11,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hearth.base.errors import ChainError, ConfigError, HearthError
+from hearth.base.errors import BlockMissing, ChainError, ConfigError, HearthError, StorageError
 from hearth.base.files import free_bytes, mending, nearest
 from hearth.base.urls import redact_url
 from hearth.chain.port import Block, ChainPort
@@ -24,16 +25,20 @@ from hearth.chain.rpc import RpcChain
 from hearth.client.standing import waits_of
 from hearth.config.settings import asset_of
 from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
+from hearth.market.manifest import find_manifest, last_named
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
-from hearth.storage.stores import Store, open_store
+from hearth.storage import canonical
+from hearth.storage.stores import Store, open_store, strangers_gateway
 from worker import gpu
+from worker.gateway import serving
+from worker.home import is_running
 from worker.machine import others, overbooked, room_of, share_of
-from worker.registered import differences
+from worker.registered import UPDATE, differences, gateway_differences
 from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, standing
@@ -49,6 +54,7 @@ from worker.settings import (
     runtimes_of,
 )
 from worker.volumes import making, size_of, volumes_of
+from worker.watch import find_node
 
 GAS_DAYS: Final = 30
 LEASES_A_DAY: Final = 24
@@ -60,8 +66,16 @@ OWN_DISK: Final = Rule("disk", "filling this machine's disk", "a file system for
 NEEDS: Final = {
     **dict.fromkeys(("offer", "accept", "machine"), DOCKER.name),
     **dict.fromkeys(("gas", "gas limits", "node"), "rpc"),
+    "gateway": "node",
 }
 """The row without which nothing can be said in another one: its fault is told once."""
+REACH: Final = (
+    "let gateway.listen be reached there, or mend gateway.urls; some routers do not let their own network reach its "
+    "public address"
+)
+"""What to do where a gateway is not reached from here."""
+GATEWAY_SECONDS: Final = 20.0
+"""How long the chain is searched for the node's manifest, and how long each of its gateways may take."""
 RANGE: Final = 2_000
 """Blocks of logs that a provider should give at once."""
 
@@ -87,6 +101,7 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
         ("gas", lambda: look_at_gas(settings, market)),
         ("gas limits", lambda: look_at_gas_limits(settings, market)),
         ("node", lambda: look_at_node(settings, market)),
+        ("gateway", lambda: look_at_gateway(settings, market)),
     )
     rows: list[Check] = []
     for name, look in looks:
@@ -521,3 +536,60 @@ def _look_at_registered(settings: Settings, node: Node, asset: Asset) -> list[Ch
     found = differences(settings.offer, offer, node, asset)
     rows = [Check("registered", Level.WARN, text, fix) for text, fix in found]
     return rows or [Check("registered", Level.PASS, "the chain has what worker.toml offers")]
+
+
+def look_at_gateway(settings: Settings, market: Market) -> list[Check]:
+    """Check that whoever no store reaches can fetch results where the manifest says.
+
+    Where the worker does not run, its store is served for as long as the look takes. Raises ConfigError where the
+    address cannot be had.
+    """
+    wish, rows, digest = settings.gateway, list[Check](), b""
+    if not wish.listen and not wish.urls:
+        return [_look_at_reach(settings, local=market.network.local)]
+    address, head = operator_key(settings).address, market.port.head()
+    node = find_node(market, settings.node, address, settings.account.payout, head.hash)
+    if node is not None:
+        found = last_named(market, [node.id], head, until=time.monotonic() + GATEWAY_SECONDS)
+        if node.id in found:
+            digest, manifest = found[node.id].digest, find_manifest(market, found[node.id])
+            named = () if manifest is None else manifest.gateways
+            rows += [Check("gateway", Level.WARN, *one) for one in gateway_differences(wish.urls, named)]
+    with ExitStack() as stack:
+        if wish.address is not None and not is_running(settings.home):
+            stack.enter_context(serving(settings, wish.address))
+        rows += [_look_at_url(url, digest, local=market.network.local) for url in wish.urls]
+    if not wish.urls:
+        text = f"blocks are served at {wish.listen}, and no manifest says so: nobody knows of it"
+        fix = f"set gateway.urls to the address under which others reach it, then {UPDATE}"
+        rows.append(Check("gateway", Level.WARN, text, fix))
+    return rows
+
+
+def _look_at_reach(settings: Settings, *, local: bool) -> Check:
+    """Say who can fetch results without a gateway."""
+    urls = [url for url in settings.stores if not url.startswith("gateway+")]
+    if local or not all(url.startswith("folder://") or "://" not in url for url in urls):
+        return Check("gateway", Level.PASS, "none: results are had by those whom the stores reach")
+    text = "results lie in folders of this machine, where their submitters cannot fetch them"
+    fix = f"set gateway.listen and gateway.urls, then {UPDATE}; or add a Kubo that others reach to stores"
+    return Check("gateway", Level.WARN, text, fix)
+
+
+def _look_at_url(url: str, digest: bytes, *, local: bool) -> Check:
+    """Ask a gateway for the manifest's block as a submitter would; without a digest, whether it is a gateway."""
+    store = strangers_gateway(url, local=local)
+    try:
+        if not digest:
+            status = store.status()
+            said = Level.PASS if status.reachable else Level.WARN
+            return Check("gateway", said, f"{url}: {status.detail}", "" if status.reachable else REACH)
+        store.get_block(canonical.cid_of_digest(digest), GATEWAY_SECONDS)
+    except BlockMissing:
+        text = f"{url} answers, and does not give the block of the node's manifest: it serves another store"
+        return Check("gateway", Level.WARN, text, f"name this worker's own gateway in gateway.urls, then {UPDATE}")
+    except StorageError as error:
+        return Check("gateway", Level.WARN, f"{url}: {error.message}", REACH)
+    finally:
+        store.close()
+    return Check("gateway", Level.PASS, f"{url} gives the block of the node's manifest")

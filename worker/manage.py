@@ -209,7 +209,7 @@ class Provider:
         return self._owner.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
 
     def _offer(self) -> tuple[Offer, bytes]:
-        """Return what the machine offers and the digest of its stored manifest. Raises ConfigError UNSAFE_ENGINE."""
+        """Return what the machine offers and its manifest, which is stored. Raises ConfigError UNSAFE_ENGINE."""
         from worker.doctor import refuse_unsafe
         from worker.settings import probe_offer
 
@@ -218,27 +218,13 @@ class Provider:
         return offer, self._manifest()
 
     def _manifest(self) -> bytes:
-        """Store the manifest, the details of the offer that the chain only names, and return its digest."""
-        from hearth import __version__
+        """Store the manifest, the details of the offer that the chain only names, and return its canonical form."""
         from hearth.storage import canonical
-        from hearth.storage.stores import open_store
-        from worker import gpu
+        from worker.gateway import manifest_of, store_manifest
 
-        settings = self.settings
-        found = () if settings.offer.gpus == "none" else gpu.probe().gpus
-        document = {
-            "version": 1,
-            "software": f"hearth {__version__}",
-            "country": settings.offer.country,
-            "gpus": [{"name": one.name, "driver": one.driver, "vram_gib": one.vram_gib} for one in found],
-        }
         if self.session.dry_run:
-            return canonical.digest(document)
-        store = open_store(settings.stores[0])
-        try:
-            return store.put_json(document)
-        finally:
-            store.close()
+            return canonical.encode(manifest_of(self.settings).document())
+        return store_manifest(self.settings)
 
     # ---- the process ----
 

@@ -5,7 +5,7 @@ An offer counts as the chain has it: a price, or a size, that is changed in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Offer
@@ -29,6 +29,14 @@ def differences(wish: OfferSettings, offer: Offer, node: Node, asset: Asset) -> 
     mine, theirs = show_rate(offer.ask, asset), show_rate(asked, asset)
     rows = [(_differs("price", mine, theirs), f'hearth worker price "{wish.price}"')] if mine != theirs else []
     return rows + [(text, UPDATE) for text in found]
+
+
+def gateway_differences(urls: Sequence[str], named: Sequence[str]) -> list[tuple[str, str]]:
+    """Return how the gateways of worker.toml differ from those that the chain's manifest names, as `differences`."""
+    if set(urls) == set(named):
+        return []
+    mine, theirs = ", ".join(urls) or "nothing", ", ".join(named) or "nothing"
+    return [(f"gateway.urls is {mine} here, and the chain's manifest has {theirs}", UPDATE)]
 
 
 def _sizes(wish: OfferSettings, mine: Offer, theirs: Offer) -> Iterator[str]:

@@ -62,8 +62,8 @@ class WorkerFacts(TypedDict, total=False):
 
     `hold` says why it takes nothing new, `stake_short` what its stake lacks. `disk_free` and `disk_reserve` are bytes:
     of the disk of its home, and below which it takes nothing new. `store_refusal` is what its store says where it
-    takes no results. `pending` are the transactions that wait to be mined. `reasons` are by job, hex without 0x, at
-    most 500.
+    takes no results. `gateways` are where others may fetch this node's results, by the manifest that the chain names.
+    `pending` are the transactions that wait to be mined. `reasons` are by job, hex without 0x, at most 500.
     """
 
     status: str
@@ -80,6 +80,7 @@ class WorkerFacts(TypedDict, total=False):
     disk_reserve: int
     store_refusal: str
     gas_capped: str
+    gateways: list[str]
     attempts: list[Attempt]
     pending: list[str]
     reasons: dict[str, list[SkipReason]]

@@ -50,6 +50,10 @@ confirmations = {confirmations}
 [storage]
 reserve = {reserve}
 
+[gateway]                        # left out, results are had by those alone whom the stores reach
+# listen = "0.0.0.0:8080"        # serves this worker's store, block by block
+# urls = ["https://..."]         # under which others reach it: hearth worker update tells them
+
 [metrics]
 listen = {listen}
 """

@@ -25,6 +25,7 @@ from hearth.config.sections import (
     Digest,
     Duration,
     GasPrice,
+    GatewayUrl,
     LogLevel,
     Network,
     Rate,
@@ -34,6 +35,7 @@ from hearth.config.sections import (
     Size,
     UserPath,
 )
+from hearth.market.manifest import MAX_GATEWAYS
 from hearth.protocol import units
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
 from hearth.protocol.types import Offer
@@ -230,6 +232,22 @@ class MetricsSettings(sections.MetricsSettings):
     listen: str = "127.0.0.1:9464"
 
 
+class GatewaySettings(sections.Served):
+    """Where this worker's own store is served, block by block, and under which public addresses others reach it.
+
+    An empty `listen` serves nothing: what `urls` name is then somebody else's, such as a Kubo's own gateway.
+    """
+
+    urls: tuple[GatewayUrl, ...] = ()
+
+    @field_validator("urls")
+    @classmethod
+    def _few(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        if len(urls) > MAX_GATEWAYS or len(set(urls)) != len(urls):
+            raise ValueError(f"{len(urls)} addresses, and a manifest names {MAX_GATEWAYS} different ones at most")
+        return urls
+
+
 LIVE: Final = frozenset({"rpc", "max_gas_price", "withdraw_at", "log_level", "accept.*", "storage.*", "gas.*"})
 """The keys that a running worker takes up; SPEC section "Reload" says what becomes of the others."""
 
@@ -248,6 +266,7 @@ class Settings(Section):
     accept: Accept = Accept()
     storage: Storage = Storage()
     gas: Gas = Gas()
+    gateway: GatewaySettings = GatewaySettings()
     metrics: MetricsSettings = MetricsSettings()
     max_gas_price: GasPrice = "200 gwei"
     withdraw_at: Amount = ""

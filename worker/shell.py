@@ -78,9 +78,11 @@ from worker.decide.room import own_leases
 from worker.disk import Disk
 from worker.holds import Holds
 from worker.journal import AttemptJournal, AttemptRow, Phase
+from worker.manifests import Manifests
 from worker.metrics import WorkerMetrics
 from worker.mode import read_mode, set_mode
 from worker.outbox import Outbox
+from worker.registered import gateway_differences
 from worker.requests import Desk
 from worker.settings import Settings
 from worker.specs import Specs
@@ -185,6 +187,7 @@ class Worker:
         # A wall clock that is wrong, or is set right, must not make old what was paid for a moment ago.
         journal.clock = self._second
         self._watcher = Watcher(market, told.node)
+        self.manifests = Manifests(market, self._watcher.named)
         self._ledger = Ledger.open(self._home / LEDGER_FILE)
         payout = sender.address if told.native else told.settings.account.payout
         self._outbox = Outbox(
@@ -210,6 +213,7 @@ class Worker:
         self._beats_again = 0.0
         self._ended = False
         self._last: list[Action | Skip] = []
+        self._compared: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._show(metrics)
 
     def _show(self, metrics: WorkerMetrics) -> None:
@@ -542,6 +546,7 @@ class Worker:
                 break  # it costs a time-out each, and those after it are older
             if may_begin_with(one, kept, most):
                 states.append(one)
+        self._learn_gateways(states)
         log.info("gathering before it is taken", attempt=str(attempt), seconds=seconds)
         terms = self._watcher.rows[attempt.job].terms
         self._executor.gather(Task(attempt, terms, float(seconds), 0.0, states=tuple(states)))
@@ -565,9 +570,16 @@ class Worker:
             # Its log tells its own seconds, not those of what it was made of: these may then be run unpaid, which is
             # less than a lease that is not begun costs.
             states, held = (state,), state.seconds if kept is None else kept.before + kept.seconds
+            self._learn_gateways(states)
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
         task = Task(attempt, row.terms, float(seconds), margin, tries, float(begun), topped, states, held)
         self._executor.start(task)
+
+    def _learn_gateways(self, states: Sequence[Saved]) -> None:
+        """Learn where the nodes that made some states have gateways; a state may be had without that."""
+        with suppress(ChainError):
+            for node in {state.node for state in states} - {self.told.node}:
+                self.manifests.learn(node)
 
     def _kept(self, attempt: LeaseKey, state: Saved) -> Kept | None:
         """Return what the chain has kept of the lost attempt whose `state` a lease may begin with, None where that was
@@ -697,8 +709,21 @@ class Worker:
             disk=self.told.disk,
             active=self._executor.active(),
             pending=self._outbox.pending(),
+            gateways=self._own_gateways(),
         )
         self._write_status("working" if working else "waiting", facts)
+
+    def _own_gateways(self) -> tuple[str, ...]:
+        """Return where the chain says that this node's results can be fetched; say once where worker.toml differs."""
+        try:
+            found = self.manifests.learn(self.told.node)
+        except ChainError:
+            return self.manifests.known(self.told.node)
+        if self._compared != (found, self.told.settings.gateway.urls):
+            self._compared = (found, self.told.settings.gateway.urls)
+            for text, fix in gateway_differences(self.told.settings.gateway.urls, found):
+                log.warning("the chain has another manifest than worker.toml", what=text, fix=fix)
+        return found
 
     def _head_age(self) -> float:
         """Return how old the newest block is, by the wall clock, and at least for how long no other has come."""

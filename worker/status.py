@@ -79,8 +79,12 @@ def facts_of(
     disk: Disk,
     active: Iterable[Running],
     pending: Iterable[str],
+    gateways: Iterable[str] = (),
 ) -> WorkerFacts:
-    """Return what the file says of a block: `steps` were decided there, `active` and `pending` are under way."""
+    """Return what the file says of a block: `steps` were decided there, `active` and `pending` are under way.
+
+    `gateways` are those that the chain's manifest of the node names.
+    """
     node = snapshot.node
     return {
         "status": status.name.lower(),
@@ -97,6 +101,7 @@ def facts_of(
         "disk_reserve": disk.reserve,
         "store_refusal": brief(one_line(holds.refusal), STATUS_WORDS),
         "gas_capped": holds.capped,
+        "gateways": list(gateways),
         "attempts": [
             {
                 "job": work.key.job.hex(),

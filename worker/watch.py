@@ -28,7 +28,9 @@ from hearth.market.events import (
     GaveUp,
     JobPosted,
     NodeLapsed,
+    NodeRegistered,
     NodeUnitEvent,
+    OfferChanged,
     Proposed,
     Reclaimed,
     Rejected,
@@ -42,6 +44,7 @@ from hearth.market.events import (
     decode,
     topic_of,
 )
+from hearth.market.manifest import Named, named_by
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
@@ -71,6 +74,8 @@ MISREADS: Final = 3
 """Readings of a log that no contract writes, before it is stepped over: another provider may tell it as it is."""
 LENIENT_SECONDS: Final = 600.0
 """How long such logs are then stepped over at once."""
+MANIFESTS: Final = 8
+"""Manifests of a node that are remembered: a reorganisation may take the last ones back."""
 PAID: Final = 64
 """Own attempts of a job whose pay is remembered."""
 
@@ -167,6 +172,7 @@ class Watcher:
         self._node = node
         self._reader = RowReader(market, node)
         self._payments: dict[tuple[bytes, bytes, int], Payment] = {}
+        self._manifests: dict[NodeId, dict[tuple[bytes, bytes, int], Named]] = {}
         self._offered: Node | None = None
         self._misread = 0
         self._lenient_until = 0.0
@@ -178,6 +184,11 @@ class Watcher:
     def earnings(self) -> Earnings:
         """Return the node's books as of the last block read."""
         return earnings_of(self._payments.values())
+
+    def named(self, node: NodeId) -> Named | None:
+        """Return the last manifest that a node has named, as of the last block read; None where none is known."""
+        told = self._manifests.get(node)
+        return list(told.values())[-1] if told else None
 
     @property
     def suspicions(self) -> int:
@@ -193,6 +204,7 @@ class Watcher:
         cursor = Cursor(self._market.port, contracts, network.deploy_block, topics=map(topic_of, HEARD))
         self.rows.clear()
         self._payments.clear()
+        self._manifests.clear()
         self._followed = False
         return cursor
 
@@ -236,6 +248,8 @@ class Watcher:
     def _step_back(self, fork: int, gone: set[bytes]) -> None:
         """Take back what was learnt from the block `fork` on, and read again what ended there."""
         self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
+        for node, told in self._manifests.items():
+            self._manifests[node] = {key: named for key, named in told.items() if key[0] not in gone}
         for row in self.rows.values():
             row.step_back(fork)
 
@@ -272,6 +286,12 @@ class Watcher:
             elif isinstance(event, CheckpointPaid) and event.node == self._node:
                 pay = event.pay - event.fee
                 self._book(entry, Payment(entry.block_number, "checkpoint", event.job_id, pay, event.fee))
+            return
+        if isinstance(event, NodeRegistered | OfferChanged):
+            told = self._manifests.setdefault(event.node, {})
+            told[entry.block_hash, entry.tx_hash, entry.log_index] = named_by(event)
+            for oldest in list(told)[:-MANIFESTS]:
+                del told[oldest]
             return
         if isinstance(event, Slashed | Rejected | NodeLapsed):
             if event.node == self._node:

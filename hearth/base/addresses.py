@@ -1,8 +1,10 @@
-"""Which addresses anybody may have, and which names stand on somebody's own network; pure."""
+"""Which addresses anybody may have, which names stand on somebody's own network, and to which gateways a stranger may
+send anybody; pure."""
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Final
 
 LOCAL_NAMES: Final = ("local", "localhost", "lan", "home", "internal", "intranet", "private", "home.arpa")
@@ -10,6 +12,16 @@ LOCAL_NAMES: Final = ("local", "localhost", "lan", "home", "internal", "intranet
 METADATA: Final = frozenset({"168.63.129.16"})
 """Addresses outside of every private range at which a cloud speaks to its own machines."""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+MAX_GATEWAY: Final = 256
+"""Characters of a gateway's address."""
+_GATEWAY: Final = re.compile(
+    r"https?://(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252})(?::(?P<port>\d{1,5}))?"
+    r"(?P<path>/[A-Za-z0-9._~/-]*)?",
+    re.ASCII,
+)
+_WEB_PORTS: Final = (80, 443)
+FREE_PORTS: Final = range(1024, 65_536)
+"""Those below are kept for services of systems, which may take a line of a request for a command of theirs."""
 
 
 def is_public(address: str) -> bool:
@@ -31,3 +43,29 @@ def is_local_name(host: str) -> bool:
     except ValueError:
         name = host.rstrip(".").lower()
         return "." not in name or name.endswith(tuple(f".{end}" for end in LOCAL_NAMES))
+
+
+def gateway_fault(url: str) -> str:
+    """Return why a text is no address of a gateway that anybody may be sent to, "" where it is one.
+
+    It is http or https, a host in ASCII, a port of the web's or a free one, and perhaps a plain path: no user, no
+    password, no query or fragment, and at most MAX_GATEWAY characters. Where its host leads is another question.
+    """
+    if len(url) > MAX_GATEWAY:
+        return f"it has {len(url)} characters, and {MAX_GATEWAY} are allowed"
+    found = _GATEWAY.fullmatch(url)
+    if found is None:
+        if "@" in url:
+            return "it names a user or a password, and everybody reads it"
+        if "?" in url or "#" in url:
+            return "it has a query or a fragment"
+        return "write http://HOST:PORT or https://HOST, in ASCII, with a plain path where it has one"
+    if ".." in (found["path"] or ""):
+        return "its path leads upwards"
+    if found["port"] is not None and int(found["port"]) not in _WEB_PORTS and int(found["port"]) not in FREE_PORTS:
+        return f"port {found['port']} is another service's: use 80, 443, or one from {FREE_PORTS[0]} on"
+    try:
+        ipaddress.IPv6Address(found["six"] or "::")
+    except ValueError:
+        return "its host is no address"
+    return ""

@@ -114,8 +114,19 @@ def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared,
     if value < 0 or approve < 0:
         raise ValueError("it pays less than nothing")
     function, arguments = told
+    _refuse_more(data, codec(contract).encode(function, *arguments.values()), arguments.get("manifest"))
     takes = int(arguments[TAKES[function]]) if function in TAKES else 0
     due = (takes, 0) if network.asset.address is None else (0, takes)
     if (value, approve) != due:
         raise ValueError(f"it pays {value} and approves {approve}, and {function} takes {due[0]} and {due[1]}")
     return Prepared(action, sender, Call(to, data, value, f"{short}.{function}"), approve, key), function, arguments
+
+
+def _refuse_more(data: bytes, call: bytes, manifest: bytes | None) -> None:
+    """Refuse what stands behind a call's arguments, but for the document that its `manifest` is the digest of.
+
+    No contract looks at it, and whoever signs is not shown it. Raises ValueError.
+    """
+    more = data.removeprefix(call)
+    if data != call and (not data.startswith(call) or hashlib.sha256(more).digest() != manifest):
+        raise ValueError("there is something else behind its arguments than the manifest that they name")

@@ -22,6 +22,7 @@ from hearth.base.errors import (
     TooLarge,
 )
 from hearth.base.text import brief, one_line
+from hearth.client.gateways import NOBODY, NodeGateways
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, require_unit, result_cid, strays_in
 from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Outcome, State
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     )
     from hearth.client.session import Session
     from hearth.market.events import Declined, Finished, GaveUp, Submitted
-    from hearth.protocol.types import Terms
+    from hearth.protocol.types import NodeId, Terms
     from hearth.storage.unixfs import ReadLimits
 
 REDUCE_SECONDS: Final = 600.0
@@ -68,6 +69,7 @@ class UnitResult:
     result: bytes
     report: bytes
     document: dict[str, Any]
+    node: NodeId = NOBODY
 
     @property
     def outputs(self) -> str | None:
@@ -89,13 +91,16 @@ class UnreadResult:
 class Results:
     """Fetch what jobs left behind.
 
-    What is fetched was made by strangers. One unit's fault is told in its own row and hides no other unit.
+    What is fetched was made by strangers. One unit's fault is told in its own row and hides no other unit. What no
+    store of the session has is asked of the gateways that its node names.
     """
 
     def __init__(self, reads: JobReader) -> None:
         """Fetch nothing yet."""
         self.session = reads.session
         self.reads = reads
+        self._nodes = NodeGateways(reads.session)
+        """Whose gateways the call under way may ask."""
 
     def spec(self, job: str) -> dict[str, Any]:
         """Return the canonical spec of a job, the document whose hash is on chain."""
@@ -120,7 +125,7 @@ class Results:
         where this disk cannot take it, and StorageError where the one unit of a job cannot be had; of several units
         each row says what is wrong with its own, and while one is missing the folder holds INCOMPLETE.txt.
         """
-        view = self.reads.look(job)
+        view = self._look(job)
         report, unread = self._get(view, folder, unit, pin)
         if unread and (view.terms.leases == 1 or unit is not None):
             raise unread[0].error
@@ -167,7 +172,7 @@ class Results:
                 continue
             if pin and not self.session.dry_run:
                 # Only now: what was fetched is known to keep within the limits.
-                self.session.store.pin(cid.parse(one.outputs))
+                self._nodes.behind(one.node).pin(cid.parse(one.outputs))
         told = {row["unit"] for row in rows}
         rows += [_unread_row(lost) for lost in unread if lost.index not in told]
         if many and not self.session.dry_run:
@@ -196,7 +201,7 @@ class Results:
             return 0
         renamed: list[RenamedEntry] = []
         place.parent.mkdir(parents=True, exist_ok=True)
-        entry = self.session.store.fetch(
+        entry = self._nodes.behind(one.node).fetch(
             root,
             place,
             limits,
@@ -215,7 +220,7 @@ class Results:
         Where a log cannot be had, its row says why, and holds the last words of its worker's report if that can be
         read. Raises NotFoundError NO_LOGS before the first attempt reported.
         """
-        view = self.reads.look(job)
+        view = self._look(job)
         if unit is not None:
             require_unit(view, unit)
         rows = self._logs(view, unit)
@@ -239,7 +244,9 @@ class Results:
         """Return a row for each unit of which an attempt reported, MAX_LOGS_BYTES of log in all."""
         rows: list[LogRow] = []
         left = MAX_LOGS_BYTES
-        for index, event in sorted(self._reports(view).items()):
+        reports = self._reports(view)
+        self._nodes.know(event.node for event in reports.values())
+        for index, event in sorted(reports.items()):
             if unit is not None and index != unit:
                 continue
             row: LogRow = {"unit": index, "node": event.node, "stdout": "", "stderr": "", "detail": ""}
@@ -247,7 +254,7 @@ class Results:
             if not any(event.report):
                 continue
             try:
-                document = self._report(event.report)
+                document = self._report(event.report, event.node)
                 row["detail"], row["stderr"] = words_in(document, "detail"), words_in(document, "stderr_tail")
                 if not isinstance(document.get("logs"), dict):
                     continue
@@ -256,14 +263,14 @@ class Results:
                         f"{MAX_LOGS_BYTES >> 20} MiB of logs are shown at once, and this one is beyond",
                         hint=f"hearth job logs {job_hex(view.posted.job_id)[:14]} --unit {index}",
                     )
-                row["stdout"], row["stderr"] = self._streams(str(document["logs"].get("cid")))
+                row["stdout"], row["stderr"] = self._streams(str(document["logs"].get("cid")), event.node)
                 left -= len(row["stdout"]) + len(row["stderr"])
             except StorageError as error:
                 row["fault"] = _fault(error)
         return rows
 
-    def _streams(self, root: str) -> tuple[str, str]:
-        """Return the text of stdout and stderr in a folder of logs, which is no larger than a worker keeps."""
+    def _streams(self, root: str, node: NodeId) -> tuple[str, str]:
+        """Return the text of stdout and stderr in a node's folder of logs, which is no larger than a worker keeps."""
         import tempfile
 
         from hearth.protocol.runtimes import MAX_LOG_BYTES
@@ -274,7 +281,7 @@ class Results:
         limits = ReadLimits.of_market(2 * most, 3, (("stdout", most), ("stderr", most)))
         with tempfile.TemporaryDirectory(prefix="hearth-logs-") as folder:
             here = Path(folder) / "logs"
-            self.session.store.fetch(cid.parse(root), here, limits, timeout=LOG_SECONDS)
+            self._nodes.behind(node).fetch(cid.parse(root), here, limits, timeout=LOG_SECONDS)
             try:
                 stdout, stderr = ((here / name).read_bytes() for name in ("stdout", "stderr"))
             except OSError as error:
@@ -283,7 +290,7 @@ class Results:
 
     def summary(self, job: str, folder: Path | None) -> JobEnd:
         """Return how a job's units ended, their last words where they failed, and fetch the outputs into `folder`."""
-        view = self.reads.look(job)
+        view = self._look(job)
         found, unread = self._results(view, None)
         fetched = self._get(view, folder, None, False)[0] if folder is not None and (found or unread) else None
         rows: list[UnitEnd] = [
@@ -338,9 +345,14 @@ class Results:
 
     # ---- inside ----
 
-    def _report(self, digest: bytes) -> dict[str, Any]:
-        """Return a report. It is its worker's word alone: one that is not of the form says nothing."""
-        document = self.session.store.get_json(digest)
+    def _look(self, job: str) -> JobView:
+        """Return a job as it stands, for a call of which nobody was asked anything yet."""
+        self._nodes = NodeGateways(self.session)
+        return self.reads.look(job)
+
+    def _report(self, digest: bytes, node: NodeId = NOBODY) -> dict[str, Any]:
+        """Return a node's report. It is its worker's word alone: one that is not of the form says nothing."""
+        document = self._nodes.behind(node).get_json(digest)
         return document if isinstance(document, dict) else {}
 
     def _told(self, one: UnitResult) -> dict[str, Any]:
@@ -348,7 +360,7 @@ class Results:
         if one.report == ZERO_HASH:
             return {}
         with suppress(StorageError):
-            return self._report(one.report)
+            return self._report(one.report, one.node)
         return {}
 
     def _parents_failed(self, view: JobView) -> bool:
@@ -378,6 +390,7 @@ class Results:
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted | Finished)}
         found, unread = [], []
+        self._nodes.know(one.node for one in view.units if one.state.has_result)
         for index in range(len(view.units)) if unit is None else [unit]:
             if index >= len(view.units) or not view.units[index].state.has_result:
                 continue
@@ -388,15 +401,15 @@ class Results:
             digest = kept or (event.result if event is not None else None)
             if digest is None:
                 continue
-            outcome, state = view.units[index].outcome, view.units[index].state
+            outcome, state, node = view.units[index].outcome, view.units[index].state, view.units[index].node
             try:
-                document = self.session.store.get_json(digest)
+                document = self._nodes.behind(node).get_json(digest)
                 check_result(document, view.terms.spec, index, outcome)
             except StorageError as error:
                 unread.append(UnreadResult(index, outcome, digest, _of_unit(error, view, index)))
                 continue
             report = event.report if event is not None else ZERO_HASH
-            found.append(UnitResult(index, outcome, state, digest, report, document))
+            found.append(UnitResult(index, outcome, state, digest, report, document, node))
         return found, unread
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from hearth.base.errors import StorageError, WaitTimeout
+from hearth.client.gateways import NodeGateways
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
 from hearth.client.verify_creation import creation_faults, delay_faults
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import NetVerification
     from hearth.market.events import CheckpointPaid, Event, Finished, Submitted
     from hearth.market.reads import Posted, UnitStatus, UnitView
-    from hearth.protocol.types import Header, NodeId, Outcome
+    from hearth.protocol.types import Header, NodeId, Unit
 
 _T = TypeVar("_T")
 
@@ -107,6 +108,7 @@ class Verifier:
         # A reader of its own: what an earlier command stepped over is no doubt about these books.
         self._market = Market(self.session.market.port, self.session.network)
         self._end = 0.0
+        self._nodes = NodeGateways(self.session)
         self._here: frozenset[NodeId] = frozenset()
 
     def verify(self) -> NetVerification:
@@ -134,10 +136,12 @@ class Verifier:
         unread: list[str] = []
         jobs: list[tuple[Posted, _Told]] = []
         holds: defaultdict[bytes, int] = defaultdict(int)
+        self._nodes = NodeGateways(self.session, until=self._end)
         # The books first, whole or not at all; then as many results as there is time for.
         for one, header, stored in market.stored(list(history.posted.values()), head.hash, self._in_time):
             jobs.append((one, self._verify_job(one, header, stored, history, holds, faults)))
         faults += self._compare_holds(books, holds, head)
+        self._nodes.know(view.unit.node for _, told in jobs for view in told.results.values())
         for one, told in jobs:
             read, left = self._verify_results(one, told.results, history.submitted, faults, unread)
             checked, unverified = checked + read, unverified + left
@@ -336,7 +340,7 @@ class Verifier:
             if why := contradicts(event, one.kept):
                 self._market.strays.note(event.log, why)
             try:
-                self._verify_result(posted, index, one.kept or event.result, one.unit.outcome)
+                self._verify_result(posted, index, one.kept or event.result, one.unit)
                 checked += 1
             except StorageError as error:
                 if time.monotonic() >= self._end:
@@ -345,17 +349,17 @@ class Verifier:
                 unread.append(f"{name}: {error.message}")
         return checked, 0
 
-    def _verify_result(self, posted: Posted, index: int, digest: bytes, outcome: Outcome) -> None:
+    def _verify_result(self, posted: Posted, index: int, digest: bytes, unit: Unit) -> None:
         """Read a unit's result by the digest on chain, and every block of its outputs. Raises StorageError.
 
-        `outcome` is the unit's at the block of the books: a ruling since then may have changed it.
+        The `unit` is that of the block of the books: a ruling since then may have changed its outcome.
         """
         from hearth.storage import cid, unixfs
         from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, Timed
 
-        store = self.session.store
+        store = self._nodes.behind(unit.node)
         document = store.get_json(digest, min(self._left, BLOCK_TIMEOUT_SECONDS))
-        check_result(document, posted.terms.spec, index, outcome)
+        check_result(document, posted.terms.spec, index, unit.outcome)
         if document["outputs"] is None:
             return
         limits = output_limits(self.session, posted.terms)

@@ -6,6 +6,7 @@ What a worker's own machine knows (its settings, its process, its books) is in t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from hearth.protocol.types import Node, Offer
 
 OWNER_GAS: Final = 300_000
+ARGUMENT_BYTES: Final = 256
+"""Of an owner's call, at most; what is beyond them is the document that it carries."""
+BYTE_GAS: Final = 40
+"""What a byte that a call carries costs at most (EIP-7623)."""
 COMMANDS: Final = {
     "register": "hearth worker register",
     "update_offer": "hearth worker update",
@@ -183,7 +188,8 @@ class Workers:
     ) -> OwnerAction:
         """Register a node of the owner `payout` with a stake, by default the market's minimum.
 
-        `manifest` is the digest of a stored document. Raises RefusedError STAKE_SHORT, FundsError.
+        `manifest` is a stored document in canonical form; the call carries it beside its digest. Raises RefusedError
+        STAKE_SHORT, FundsError.
         """
         session = self.session
         least = int(session.market.immutable("NodeRegistry", "minimum_stake"))
@@ -196,12 +202,12 @@ class Workers:
                 component="worker",
                 minimum=str(least),
             )
-        call = session.market.calls.register(operator, offer, manifest, amount)
+        call = session.market.calls.register(operator, offer, _digest(manifest), amount, manifest)
         report = self._act("register", call, f"register/{operator}", payout, stake=amount, print_tx=print_tx)
         return {**report, "operator": operator, "stake": str(amount), "stake_text": session.amount(amount)}
 
     def update_offer(self, node: Node, offer: Offer, manifest: bytes, *, print_tx: bool = False) -> OwnerAction:
-        """Replace an idle node's offer. Raises RefusedError BUSY."""
+        """Replace an idle node's offer and its `manifest`, as for `register`. Raises RefusedError BUSY."""
         if node.state.busy:
             raise RefusedError(
                 f"node {node.id} runs {node.state.busy} leases, and an offer changes only while none runs",
@@ -209,7 +215,7 @@ class Workers:
                 code="BUSY",
                 component="worker",
             )
-        call = self.session.market.calls.update_offer(node.id, offer, manifest)
+        call = self.session.market.calls.update_offer(node.id, offer, _digest(manifest), manifest)
         return self._act("update", call, f"offer/{node.id}", node.owner, print_tx=print_tx)
 
     def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> OwnerAction:
@@ -405,9 +411,8 @@ class Workers:
         session = self.session
 
         def check() -> None:
-            session.require_funds(
-                prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=f'"{prepared.action}"'
-            )
+            gas = OWNER_GAS + BYTE_GAS * max(0, len(prepared.call.data) - ARGUMENT_BYTES)
+            session.require_funds(prepared.sender, asset_units=prepared.paid, gas=gas, what=f'"{prepared.action}"')
 
         held = None if self._holder is None or session.dry_run else self._holder.send(prepared, check)
         if held is None and once is not None:
@@ -462,6 +467,11 @@ class Workers:
             if not (session.dry_run and sent):
                 sent.append(session.send(sender, prepared.call, prepared.key))
         return sent
+
+
+def _digest(document: bytes) -> bytes:
+    """Return the digest of a document in canonical form, by which the chain names it."""
+    return hashlib.sha256(document).digest()
 
 
 def _free(node: Node, now: int) -> int:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
+from hearth.base.addresses import gateway_fault
 from hearth.base.errors import ConfigError, HearthError
 from hearth.base.files import expand, is_path
 from hearth.base.text import brief
@@ -115,6 +116,13 @@ def _rpc(text: str) -> str:
     return text
 
 
+def _gateway(text: str) -> str:
+    fault = gateway_fault(text)
+    if fault:
+        raise ValueError(f"{redact_url(text)}: {fault}")
+    return text
+
+
 Address = Annotated[str, AfterValidator(_address)]
 Digest = Annotated[str, AfterValidator(_digest)]
 """32 bytes, as 0x and 64 hex digits."""
@@ -129,12 +137,14 @@ GasPrice = Annotated[str, reads(gas_price)]
 UserPath = Annotated[Path, AfterValidator(expand)]
 Network = Annotated[str, AfterValidator(_network)]
 """A network's name, or the path of its file."""
+GatewayUrl = Annotated[str, AfterValidator(_gateway)]
+"""The address of a gateway that anybody may be sent to."""
 RpcUrl = Annotated[str, AfterValidator(_rpc)]
 """The address of a provider of the chain, which may hold a key: a field of them is shown in no repr."""
 
 
-class MetricsSettings(Section):
-    """Where Prometheus metrics and probes are served; an empty address serves none."""
+class Served(Section):
+    """Where a program serves something over HTTP; an empty address serves nothing."""
 
     listen: str = ""
 
@@ -148,9 +158,13 @@ class MetricsSettings(Section):
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Return (host, port), or None where nothing is served."""
+        """Return (host, port), of an IPv6 address without its brackets, or None where nothing is served."""
         host, _, port = self.listen.rpartition(":")
-        return (host, int(port)) if self.listen else None
+        return (host.removeprefix("[").removesuffix("]"), int(port)) if self.listen else None
+
+
+class MetricsSettings(Served):
+    """Where Prometheus metrics and probes are served; an empty address serves none."""
 
 
 def coins(text: str) -> str:

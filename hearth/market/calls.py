@@ -194,18 +194,27 @@ class Calls:
 
     # ---- owners and operators of nodes ----
 
-    def register(self, operator: str, offer: Offer, manifest: bytes, stake: int) -> Call:
-        """Register a node with its stake."""
-        return self._build("NodeRegistry", "register", operator, words.pack_offer(offer), manifest, stake, value=stake)
+    def register(self, operator: str, offer: Offer, manifest: bytes, stake: int, document: bytes = b"") -> Call:
+        """Register a node with its stake.
+
+        `manifest` is the digest of its `document`, which the call carries behind its arguments, for readers alone.
+        """
+        sizes = words.pack_offer(offer)
+        return _carrying(
+            document, self._build("NodeRegistry", "register", operator, sizes, manifest, stake, value=stake)
+        )
 
     def add_stake(self, node: NodeId, owner: str, amount: int) -> Call:
         """Add stake to a node of this owner; refused where the id is another's, as after a reorganisation."""
         return self._build("NodeRegistry", "add_stake", node, owner, amount, value=amount)
 
-    def update_offer(self, node: NodeId, offer: Offer, manifest: bytes) -> Call:
-        """Replace an idle node's offer, its ask aside: that has its own call and its own notice."""
-        sizes = replace(offer, ask=0, pending=False)
-        return self._build("NodeRegistry", "update_offer", node, words.pack_offer(sizes), manifest)
+    def update_offer(self, node: NodeId, offer: Offer, manifest: bytes, document: bytes = b"") -> Call:
+        """Replace an idle node's offer, its ask aside: that has its own call and its own notice.
+
+        `manifest` is the digest of its `document`, which the call carries as that of `register` does.
+        """
+        sizes = words.pack_offer(replace(offer, ask=0, pending=False))
+        return _carrying(document, self._build("NodeRegistry", "update_offer", node, sizes, manifest))
 
     def set_ask(self, node: NodeId, ask: int) -> Call:
         """Change a node's ask after its notice."""
@@ -325,6 +334,11 @@ class Calls:
     def perform_upkeep(self, candidates: Iterable[Upkeep], payee: str | None = None) -> Call:
         """Run what `Market.check_upkeep` returned; the candidates' terms tell what each needs."""
         return self._build("Lens", "performUpkeep", [candidate(c) for c in candidates], _payee(payee))
+
+
+def _carrying(document: bytes, call: Call) -> Call:
+    """Return a call with bytes behind its arguments, which its contract does not look at."""
+    return replace(call, data=call.data + document)
 
 
 def transfer(asset: Asset, to: str, amount: int) -> Call:

@@ -1,4 +1,5 @@
-"""hearth.base.addresses: which addresses are public, and which names say that they are not."""
+"""hearth.base.addresses: which addresses are public, which names say that they are not, and which gateways
+are named."""
 
 from __future__ import annotations
 
@@ -50,3 +51,54 @@ def test_is_local_name__by_its_own_words() -> None:
 )
 def test_is_public__address__also_one_inside_another(address: str, public: bool) -> None:
     assert subject.is_public(address) is public
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://gpu.example.org", "https://gpu.example.org/", "https://gpu.example.org:443/ipfs-here/a_b~c"),
+        *("http://93.184.216.34:8080", "http://[2606:4700::1111]:1024", "http://127.0.0.1:65535", "http://LAN-box"),
+    ],
+)
+def test_gateway_fault__address_that_anybody_may_be_sent_to__none(url: str) -> None:
+    assert subject.gateway_fault(url) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://me:secret@gpu.example.org", "a user or a password"),
+        ("https://me@gpu.example.org", "a user or a password"),
+        ("https://gpu.example.org?key=1", "a query or a fragment"),
+        ("https://gpu.example.org/x?key=1", "a query or a fragment"),
+        ("https://gpu.example.org/x#y", "a query or a fragment"),
+        ("http://gpu.example.org:22", "port 22 is another service's"),
+        ("http://gpu.example.org:0", "port 0 is another service's"),
+        ("http://gpu.example.org:65536", "port 65536"),
+        ("http://gpu.example.org/a/../../b", "leads upwards"),
+        ("http://[::1::]:8080", "no address"),
+        ("http://[127.0.0.1]:8080", "no address"),
+        ("https://" + "a" * 300 + ".example", "characters"),
+        *(
+            (text, "write http://HOST:PORT")
+            for text in ("", "gpu.example.org", "ftp://x.example", "http://", "http:///x")
+        ),
+        *((f"http://x.example/{odd}", "write http") for odd in ("a b", "%2e", "\r\nHost: y", "\u202e", "\\", "a\x00")),
+        *((f"http://x{odd}", "write http") for odd in ("\n", ".example\n", "\u00e9.example", ":80:80", "%eth0")),
+        ("http://x.example:\u0661\u0662\u0663\u0664", "write http"),
+        ("HTTP://x.example", "write http"),
+        ("file:///etc/passwd", "write http"),
+    ],
+)
+def test_gateway_fault__anything_else__says_why(url: str, why: str) -> None:
+    assert why in subject.gateway_fault(url)
+
+
+def test_gateway_fault__length__256_and_not_one_more() -> None:
+    url = "https://x.example/" + "a" * (256 - len("https://x.example/"))
+    assert subject.gateway_fault(url) == "" and "257 characters" in subject.gateway_fault(url + "a")
+
+
+@pytest.mark.parametrize(("port", "good"), [(79, False), (80, True), (443, True), (1023, False), (1024, True)])
+def test_gateway_fault__ports__of_the_web_or_free(port: int, good: bool) -> None:
+    assert (subject.gateway_fault(f"http://x.example:{port}") == "") is good

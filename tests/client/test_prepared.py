@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from hearth.client.reports import OwnerAction
 from hearth.client.workers import Workers
 from hearth.market.abi import codec
 from hearth.market.calls import Calls
-from hearth.protocol.types import NodeId
+from hearth.protocol.types import NodeId, Offer
 from tests.kit import build
 from tests.kit.build import NATIVE, TOKEN
 from tests.kit.fake_chain import FakeChain
@@ -96,6 +97,38 @@ def test_as_strangers__key_of_a_document__names_no_effect_of_the_signers_own() -
 
 
 # ---- sent ----
+
+
+DOCUMENT = b'{"version":1}'
+DIGEST = hashlib.sha256(DOCUMENT).digest()
+
+
+@pytest.mark.parametrize("document", [b"", DOCUMENT])
+def test_read_prepared__call_that_carries_its_manifest__is_the_same_call(document: bytes) -> None:
+    calls = Calls(NETWORK)
+    for call in (
+        calls.register(SENDER, Offer(slots=1), DIGEST, 5, document),
+        calls.update_offer(NodeId(3), Offer(slots=1), DIGEST, document),
+    ):
+        prepared = Prepared("register", SENDER, call, 0, "key")
+        assert read_prepared(prepared.document(NETWORK), NETWORK, "tx.json")[0] == prepared
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Calls(NETWORK).register(SENDER, Offer(slots=1), DIGEST, 5, DOCUMENT + b"}"),
+        Calls(NETWORK).update_offer(NodeId(3), Offer(slots=1), DIGEST, b"something else"),
+        replace(STAKE.call, data=STAKE.call.data + DOCUMENT),
+        replace(STAKE.call, data=STAKE.call.data + bytes(1)),
+    ],
+    ids=["longer", "another", "of a call without one", "a byte"],
+)
+def test_read_prepared__more_than_the_call_and_its_manifest__is_refused(call: Call) -> None:
+    """What a machine that prepares gains: nothing is signed that is not shown."""
+    document = Prepared("stake", SENDER, call, 0, "key").document(NETWORK)
+    with pytest.raises(ValueError, match="something else behind its arguments"):
+        read_prepared(document, NETWORK, "tx.json")
 
 
 @dataclass

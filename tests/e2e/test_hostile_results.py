@@ -6,12 +6,16 @@ of the others is one attack. Everything is read by the command line, from a real
 
 from __future__ import annotations
 
+import hashlib
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,18 +23,22 @@ from hearth.chain.port import Call
 from hearth.client import results
 from hearth.local import devnet
 from hearth.market.events import NodeRegistered
+from hearth.market.manifest import Manifest
 from hearth.market.reads import Market
 from hearth.protocol.types import SENTINEL, Billing, Needs, Offer, Outcome, Runtime, Terms, TermsFlag
 from hearth.spec import Blob, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedOutput
 from hearth.spec.resolved import canonical as canonical_of
+from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
-from hearth.storage import unixfs
 from hearth.storage.cid import Cid
-from hearth.storage.stores import FolderStore, MemoryStore
+from hearth.storage.stores import FolderStore, MemoryStore, StoreBase, strangers
+from hearth.storage.stores.gateway_server import GatewayServer
 from hearth.storage.unixfs import Link
 from tests.kit import build
-from tests.kit.town import Town, town
+from tests.kit.http import answering, send
+from tests.kit.running import wait
+from tests.kit.town import EXAMPLES, Town, town
 from tests.storage.test_unixfs import SHARD, bomb, directory, put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -291,15 +299,15 @@ def test_job_logs__more_than_one_call_shows__the_rest_is_named(
 def test_job_get__ended_by_hand__leaves_no_folder_that_looks_whole(
     place: Town, job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch, fetched = FolderStore.fetch, []
+    fetch, fetched = StoreBase.fetch, []
 
-    def pressed(self: FolderStore, root: Cid, dest: Path, *args: Any, **named: Any) -> Any:
+    def pressed(self: StoreBase, root: Cid, dest: Path, *args: Any, **named: Any) -> Any:
         fetched.append(dest)
         if len(fetched) > 1:
             raise KeyboardInterrupt
         return fetch(self, root, dest, *args, **named)
 
-    monkeypatch.setattr(FolderStore, "fetch", pressed)
+    monkeypatch.setattr(StoreBase, "fetch", pressed)
     assert place.hearth("job", "get", job, "-o", str(tmp_path / "out")).code == 130
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000", "INCOMPLETE.txt"]
     assert "has not come to its end" in (tmp_path / "out" / "INCOMPLETE.txt").read_text()
@@ -358,3 +366,113 @@ def test_job_wait__single_unit_without_a_document__ends_with_9_and_its_id(
     assert (told.code, told.error["code"], told.json["job"]) == (9, "RESULTS_INCOMPLETE", name)
     (row,) = told.json["results"]["units"]
     assert row["text"].startswith("ok, but the result of unit 0 cannot be read") and list(tmp_path.iterdir()) == []
+
+
+# ---- results that lie with their worker alone ----
+
+
+@pytest.fixture(scope="module")
+def apart(place: Town, job: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Let a worker run a job whose store is its own folder, which nobody else reads but through its gateway.
+
+    It reads the job of the submitter's store, through a gateway as well. Yields the job and the worker's gateway.
+    """
+    port = devnet.free_port()
+    config = place.worker_file("worker2", slots=1)
+    with GatewayServer(FolderStore(place.home / "store")) as submitters:
+        own = place.home / "apart"
+        lines = config.read_text().splitlines()
+        lines = [f'stores = ["folder://{own}", "{submitters.url}"]' if "stores = " in line else line for line in lines]
+        text = "\n".join(lines).replace('# listen = "0.0.0.0:8080"', f'listen = "127.0.0.1:{port}"')
+        config.write_text(text.replace('# urls = ["https://..."]', f'urls = ["http://127.0.0.1:{port}"]'))
+        for command in ("register", "doctor"):
+            told = place.hearth("worker", command, "--config", str(config), "--json")
+            assert told.code == 0 or command == "doctor", told.out
+        (row,) = [row for row in told.json["checks"] if row["name"] == "gateway"]
+        assert (row["level"], row["detail"]) == (
+            "PASS",
+            f"http://127.0.0.1:{port} gives the block of the node's manifest",
+        )
+        place.start("apart", "-m", "worker", "--config", str(config), "--json")
+        example = EXAMPLES / "wordcount-array"
+        file = tmp_path_factory.mktemp("apart") / "job.yaml"
+        spec = (example / "job.yaml").read_text().replace("./", f"{example}/").replace("units: 24", "units: 2")
+        file.write_text(spec)
+        posted = place.hearth("submit", str(file), "--anyway", "--json")
+        assert posted.code == 0, posted.err + posted.out
+        name = posted.json["job"]
+
+        def submitted() -> bool:
+            facts = place.hearth("job", "show", name, "--json").json
+            return not {"open", "running"} & facts["counts"].keys()
+
+        wait(submitted, "the worker has run the job", 200)
+        yield name, f"http://127.0.0.1:{port}"
+        if "apart" in place.processes:
+            place.stop("apart")
+
+
+def test_job_get__results_in_the_workers_own_store_alone__come_from_its_gateway(
+    place: Town, apart: tuple[str, str], tmp_path: Path
+) -> None:
+    name, gateway = apart
+    held = set((place.home / "store" / "blocks").rglob("*"))
+    told = place.hearth("job", "get", name, "-o", str(tmp_path / "out"), "--json")
+    assert told.code == 0, told.out + told.err
+    assert {row["unit"] for row in told.json["units"]} == {0, 1} and told.json["unread"] == 0
+    assert all((tmp_path / "out" / f"{unit:04d}" / "counts.tsv").stat().st_size for unit in range(2))
+    assert told.err.count(f"blocks come from {gateway}, a gateway of node 2") == 1
+    assert place.hearth("job", "logs", name, "--json").json["unread"] == 0
+    # Nothing of it stays here but what is asked for.
+    assert set((place.home / "store" / "blocks").rglob("*")) == held
+    kept = place.hearth("job", "get", name, "--unit", "0", "-o", str(tmp_path / "kept"), "--pin", "--json")
+    assert kept.code == 0 and set((place.home / "store" / "blocks").rglob("*")) > held
+    assert place.session.store.has(cids.parse(kept.json["units"][0]["outputs"]))
+
+
+def test_worker_status__node_with_a_gateway__says_where_its_results_are(place: Town, apart: tuple[str, str]) -> None:
+    status = ("worker", "status", "--config", str(place.home / "worker2.toml"))
+    assert place.hearth(*status, "--json").json["process"]["gateways"] == [apart[1]]
+    assert f"  results can be fetched at {apart[1]}\n" in place.hearth(*status).out
+    # The log says no difference between worker.toml and the chain.
+    assert "another manifest" not in (place.home / "apart.log").read_text()
+
+
+def test_worker_drain__serves_to_its_end_and_lets_go_of_the_port(place: Town, apart: tuple[str, str]) -> None:
+    url = urlsplit(apart[1])
+    address = (str(url.hostname), int(url.port or 0))
+    socket.create_connection(address, timeout=5).close()
+    assert place.hearth("worker", "drain", "--config", str(place.home / "worker2.toml"), "--json").code == 0
+    assert place.processes["apart"].wait(60) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, timeout=5)
+
+
+def test_job_get__gateways_that_lie_stall_and_lead_elsewhere__cost_seconds_and_give_nothing(
+    place: Town, job: str, cheat: Cheat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains by the gateways that it names: a few seconds of who asks for its own results, and no more."""
+    monkeypatch.setattr(strangers, "BLOCK_SECONDS", 1.0)
+    elsewhere: list[str] = []
+
+    def lead(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 307, b"", Location=f"{place.url}/admin")
+
+    def lie(handler: BaseHTTPRequestHandler) -> None:
+        elsewhere.append(handler.path)
+        send(handler, 200, b"lies")
+
+    with answering(lambda handler: time.sleep(30)) as stalls, answering(lead) as leads, answering(lie) as lies:
+        urls = tuple(f"http://127.0.0.1:{port}" for port in (stalls, leads, lies, place.port))
+        document = canonical.encode(Manifest("x", "de", (), urls).document())
+        offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=32)
+        call = cheat.calls.update_offer(cheat.node, offer, hashlib.sha256(document).digest(), document)
+        place.sender(2).send(call, key="update/hostile")
+        began = time.monotonic()
+        told = place.hearth("job", "get", job, "--unit", "7", "-o", str(tmp_path / "out"), "--json")
+        took = time.monotonic() - began
+        assert (told.code, told.error["code"]) == (9, "BLOCK_CORRUPT") and list(tmp_path.iterdir()) == []
+        assert len(elsewhere) == 1 and took < 10
+        assert f"the gateways that it names are asked, {len(urls)} in all" in told.err
+        whole = place.hearth("job", "get", job, "-o", str(tmp_path / "all"), "--json")
+        assert whole.error["code"] == "RESULTS_INCOMPLETE" and whole.json["unread"] == len(LOST)

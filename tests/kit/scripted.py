@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from eth_abi.abi import encode
+from eth_account import Account
+from eth_utils.address import to_checksum_address
 
 from hearth.chain.port import Block, Call
 from hearth.market.abi import codec
-from hearth.market.events import JobPosted, topic_of
+from hearth.market.events import JobPosted, OfferChanged, topic_of
+from hearth.market.manifest import Named
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import JobId, Terms
+from hearth.protocol.types import JobId, NodeId, Offer, Terms
 from hearth.protocol.units import Asset
 from tests.kit import build
-from tests.kit.fake_chain import Event, FakeChain
+from tests.kit.fake_chain import Effect, Event, FakeChain
+
+OWNER: Final = Account.from_key(b"\x51" * 32)
+"""Whose nodes name manifests."""
 
 
 def answer_job_ids(chain: FakeChain, registry: str, chain_id: int) -> None:
@@ -73,3 +80,28 @@ class ScriptedMarket:
             [words.pack_terms(terms), list(parents), number, previous],
         )
         return Event(self.network.jobs, topics, data)
+
+    def name_manifest(
+        self, node: int, document: bytes, *, digest: bytes | None = None, carried: bool = True, inside: bytes = b""
+    ) -> Named:
+        """Mine the call by which a node names a manifest, and return what it named; unless told not to, it carries it.
+
+        `digest` is another one than the document's; `inside` is what a wallet's own call has before the owner's.
+        """
+        named = digest or hashlib.sha256(document).digest()
+        call = self.market.calls.update_offer(NodeId(node), Offer(slots=1), named, document if carried else b"")
+        data = inside + call.data + bytes(40 if inside else 0)
+        offer = int.from_bytes(call.data[36:68], "big")
+        told = Event(
+            self.network.nodes,
+            (topic_of(OfferChanged), node.to_bytes(32, "big")),
+            encode(["uint256", "bytes32"], [offer, named]),
+        )
+        self.chain.on_send(self.network.nodes, data[:4], lambda tx, block: Effect(events=(told,)))
+        self.chain.set_balance(OWNER.address, 10**20)
+        fields = {"type": 2, "chainId": self.chain.chain_id(), "nonce": self.chain.nonce(OWNER.address), "value": 0}
+        fields |= {"to": to_checksum_address(self.network.nodes), "data": data, "gas": 10**6}
+        fields |= {"maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9}
+        tx_hash = self.chain.send_raw(bytes(OWNER.sign_transaction(fields).raw_transaction))
+        self.chain.mine()
+        return Named(NodeId(node), named, tx_hash)

@@ -922,6 +922,17 @@ def test_build__metrics_address_in_use__is_refused(scenario: Scenario) -> None:
 
 
 @pytest.mark.e2e
+def test_build__gateway_address_in_use__is_refused(scenario: Scenario) -> None:
+    config = scenario.home / "worker.toml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config.write_text(f'{config.read_text()}\n[gateway]\nlisten = "127.0.0.1:{port}"\n')
+        error = refusal(scenario)
+    assert (error.exit_code, error.component) == (3, "worker")
+    assert error.message == f"gateway.listen: 127.0.0.1:{port} cannot be had: Address already in use"
+
+
+@pytest.mark.e2e
 def test_build__rpc_down__is_refused_as_retryable(scenario: Scenario) -> None:
     config = scenario.home / "worker.toml"
     config.write_text(config.read_text().replace(scenario.exchange.url, f"http://127.0.0.1:{free_port()}"))

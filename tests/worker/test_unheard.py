@@ -18,12 +18,13 @@ from hearth.daemon.loop import Backoff
 from hearth.market.abi import codec
 from hearth.protocol import words
 from hearth.protocol.formulas import unit_key
-from hearth.protocol.types import Outcome
+from hearth.protocol.types import NodeId, Outcome
 from tests.kit.scripted import ScriptedMarket
 from tests.worker.test_decide import KEY, NOW, OTHER
 from tests.worker.test_decide_checkpoints import LOST, NEXT, SAVED, metered
 from worker.attempt.task import Task
 from worker.decide import Gather, LocalStep, Saved, StartRun, SubmitResult
+from worker.manifests import Manifests
 from worker.metrics import WorkerMetrics
 from worker.shell import KEPT_ASKS, Worker
 
@@ -52,6 +53,8 @@ class Round:
         lead = SimpleNamespace(seconds=1.0)
         worker._outbox = SimpleNamespace(send=self.sent.append, lead=lead)  # type: ignore[assignment]
         worker.metrics, worker._pauses = WorkerMetrics(), Backoff(base=0.5, cap=30.0)
+        worker.told = SimpleNamespace(node=NodeId(1))  # type: ignore[assignment]
+        worker.manifests = Manifests(self.market.market, lambda node: None)
         worker._last = [*steps, RESULT]
 
     def act(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +17,7 @@ import structlog
 from hearth.base.errors import UnsafePath
 from hearth.protocol.types import NodeId
 from hearth.spec import ResolvedSpec
-from hearth.storage.stores import Store
+from hearth.storage.stores import LastResort, Store, StrangersStore
 from hearth.storage.unixfs import Entry
 from worker.attempt import results, sandbox, upload
 from worker.attempt.checkpoints import Checkpoints, Tally
@@ -41,7 +41,8 @@ class Means:
 
     `label` starts the name of every sandbox of this worker, so that a restart finds what an earlier process left.
     `keep_seconds` is how long results stay after their lease has ended, which the report promises. `stores_here` says
-    that results are stored on the disk of the folders; `machine` is what reports say of this machine.
+    that results are stored on the disk of the folders; `machine` is what reports say of this machine. `gateways` are
+    those that a node names for what it made, of which this machine's own are meant on a `local` chain alone.
     """
 
     journal: AttemptJournal
@@ -56,6 +57,8 @@ class Means:
     gpus: GpuPool = field(default_factory=GpuPool)
     tally: Tally = field(default_factory=Tally)
     stores_here: bool = True
+    gateways: Callable[[NodeId], Sequence[str]] = lambda node: ()
+    local: bool = False
     machine: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -179,10 +182,21 @@ class Attempt:
         for tried, state in enumerate(states):
             now = time.monotonic()
             share = now + (until - now) / (len(states) - tried)
-            if resume.place(state, Fetch(means.store, work, share, work.stop, means.bounds)):
+            store = self._behind(state.node, share)
+            if resume.place(state, Fetch(store, work, share, work.stop, means.bounds)):
                 work.resumes = state.attempt
                 return
             means.tally.unusable += 1
+
+    def _behind(self, node: NodeId, until: float) -> Store:
+        """Return the stores, and as the last resort what a node names, until a time of `time.monotonic`."""
+        means = self._means
+        urls = means.gateways(node)
+        if not urls:
+            return means.store
+        strangers = StrangersStore(f"node {node}", urls, local=means.local, until=until)
+        # Stores that search for what they have not would else take all of the time.
+        return LastResort(means.store, lambda: strangers, first_share=0.5)
 
     def _run_unit(self, found: Gathered, deadline: Callable[[], float]) -> Kept:
         """Run until the margin before a deadline of `time.monotonic`, and judge; nothing is stored yet."""

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Final
 
 import structlog
 
 from hearth.base.errors import HearthError, StorageError
-from hearth.protocol.types import JobId
+from hearth.protocol.types import JobId, NodeId
 from hearth.storage import canonical
 from worker.attempt import results, upload
 from worker.attempt.attempt import Attempt, Gathered, Means
@@ -210,6 +210,10 @@ class Executor:
     def allow(self, bounds: Bounds, keep_seconds: int) -> None:
         """Let attempts that begin from now on bring and leave this much, and keep results that long."""
         self._means.bounds, self._means.keep_seconds = bounds, keep_seconds
+
+    def gateways_of(self, gateways: Callable[[NodeId], Sequence[str]]) -> None:
+        """Fetch what another node made, where no store has it, from the `gateways` that it names."""
+        self._means.gateways = gateways
 
     def active(self) -> list[Running]:
         """List the attempts under way."""

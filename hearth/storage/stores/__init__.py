@@ -18,6 +18,7 @@ from hearth.storage.stores.folder import FolderStore
 from hearth.storage.stores.gateway import GatewayStore
 from hearth.storage.stores.kubo import KuboStore
 from hearth.storage.stores.memory import MemoryStore
+from hearth.storage.stores.strangers import LastResort, Patience, StrangersStore, strangers_gateway
 
 __all__ = [
     "BLOCK_TIMEOUT_SECONDS",
@@ -25,13 +26,17 @@ __all__ = [
     "FolderStore",
     "GatewayStore",
     "KuboStore",
+    "LastResort",
     "MemoryStore",
+    "Patience",
     "Store",
     "StoreBase",
     "StoreFault",
     "StoreStatus",
+    "StrangersStore",
     "Timed",
     "open_store",
+    "strangers_gateway",
 ]
 
 

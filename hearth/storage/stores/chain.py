@@ -87,7 +87,7 @@ class Chain(StoreBase):
             if keep_in is not None and cid.hash_code == SHA2_256:
                 self._try(keep_in, partial(_copy, data, cid))
             return data
-        raise self._all_failed(cid, errors)
+        raise none_gives(cid, errors)
 
     def _try(self, store: Store, action: Callable[[Store], object]) -> StorageError | None:
         """Do what may fail without harm; a failure is reported and returned."""
@@ -97,22 +97,6 @@ class Chain(StoreBase):
             self._report(store, error)
             return error
         return None
-
-    def _all_failed(self, cid: Cid, errors: list[StorageError]) -> StorageError:
-        """Name the gravest reason: bytes that lie, then a store that may come back, then absence.
-
-        A second try may help where it may help with one of them: who lies does not speak for the others.
-        """
-        for kind in (BlockCorrupt, TooLarge, StoreDown, BlockMissing):
-            if any(isinstance(error, kind) for error in errors):
-                break
-        return kind(
-            f"no store gives block {cid}: " + "; ".join(error.message for error in errors),
-            hint="hearth doctor",
-            retryable=any(error.retryable for error in errors),
-            cid=str(cid),
-            reasons=[error.code for error in errors],
-        )
 
     def _write(self, cid: Cid, data: bytes) -> None:
         self._writer().put_block(data, cid.codec)
@@ -204,6 +188,24 @@ class Chain(StoreBase):
         """Close every store."""
         for store in self.stores:
             store.close()
+
+
+def none_gives(cid: Cid, errors: Sequence[StorageError]) -> StorageError:
+    """Return the error of a block that several stores were asked for in vain.
+
+    It names the gravest reason: bytes that lie, then a store that may come back, then absence. A second try may help
+    where it may help with one of them: who lies does not speak for the others.
+    """
+    for kind in (BlockCorrupt, TooLarge, StoreDown, BlockMissing):
+        if any(isinstance(error, kind) for error in errors):
+            break
+    return kind(
+        f"no store gives block {cid}: " + "; ".join(error.message for error in errors),
+        hint="hearth doctor",
+        retryable=any(error.retryable for error in errors),
+        cid=str(cid),
+        reasons=[error.code for error in errors],
+    )
 
 
 class _Import(threading.local):

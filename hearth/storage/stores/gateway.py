@@ -42,16 +42,18 @@ class GatewayStore(StoreBase):
     """Read blocks from `base_url` (http or https, a path prefix allowed).
 
     A host that is local by its own words (an address, a bare name, .local) may be inside. So may any host by https: its
-    certificate shows that it is the one that was meant. A public name by http must lead to public addresses.
+    certificate shows that it is the one that was meant. A public name by http must lead to public addresses, and so
+    must whatever a stranger named (`strangers`).
     """
 
-    def __init__(self, base_url: str, *, floor: Floor | None = None) -> None:
+    def __init__(self, base_url: str, *, floor: Floor | None = None, strangers: bool = False) -> None:
         self._base = base_url.rstrip("/")
         url = urlsplit(self._base)
         self._name = url.hostname or ""
         self._path = url.path
+        self._strangers = strangers
         secure = url.scheme == "https"
-        public = not secure and not is_local_name(self._name)
+        public = strangers or (not secure and not is_local_name(self._name))
         self._host = Host(self._name, url.port or (443 if secure else 80), secure=secure, public=public)
         self._floor = floor or Floor()
         super().__init__(f"gateway+{redact_url(self._base)}", writable=False)
@@ -75,7 +77,7 @@ class GatewayStore(StoreBase):
         except (OSError, http.client.HTTPException) as error:
             if time.monotonic() >= end:
                 raise self._too_slow("the deadline has passed") from error
-            if isinstance(error, peer.LeadsInside):
+            if isinstance(error, peer.LeadsInside) and not self._strangers:
                 raise self._down(f"{error}; where that is meant, name the address itself, or use https") from error
             raise self._down(f"{self._name}: {error or type(error).__name__}") from error
 

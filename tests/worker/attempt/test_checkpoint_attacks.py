@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
+from hearth.base.errors import ChainError
 from hearth.market.profiles import DEVNET
 from hearth.protocol.types import Billing, Kept, NodeId, Outcome
 from hearth.spec.resolved import ResolvedCheckpoint, ResolvedInput, ResolvedOutput
@@ -129,7 +130,12 @@ def test_gather__newest_state_is_nowhere__goes_on_from_the_one_before(rig: Rig, 
     worker._head = SimpleNamespace(hash=bytes(32))  # type: ignore[assignment]
     worker._market = SimpleNamespace(kept=lambda job, index, leases, attempt, block: kept[attempt])  # type: ignore[assignment]
     worker._watcher = SimpleNamespace(rows={KEY.job: SimpleNamespace(terms=terms, unheard={})})  # type: ignore[assignment]
+    worker.told = SimpleNamespace(node=NodeId(8))  # type: ignore[assignment]
+    learnt: list[NodeId] = []
+    worker.manifests = SimpleNamespace(learn=learnt.append)  # type: ignore[assignment]
     worker.gather(third, 30, (garbage, good), 3_599)
+    # Where another node's state may be had; one's own is in one's own store.
+    assert learnt == [9]
     wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
     [ahead] = rig.executor.ahead()
     assert ahead.resumes == 1
@@ -197,6 +203,11 @@ def test_start__program_that_goes_back_to_an_earlier_state__store_keeps_what_the
         over.set()
 
 
+def refuse(node: NodeId) -> None:
+    """Say, as a chain that does not answer, nothing of where a node has gateways: a state may be had without that."""
+    raise ChainError("no answer")
+
+
 @pytest.mark.parametrize(("topped", "before", "paid"), [(0, 0, 600), (0, 500, 100), (900, 500, 1_000), (0, 9_000, 1)])
 def test_start_attempt__program_that_goes_on_from_a_state__runs_for_what_it_leaves_and_no_longer(
     topped: int, before: int, paid: int
@@ -212,6 +223,8 @@ def test_start_attempt__program_that_goes_on_from_a_state__runs_for_what_it_leav
     worker._watcher = SimpleNamespace(rows={KEY.job: row})  # type: ignore[assignment]
     worker._outbox = SimpleNamespace(lead=SimpleNamespace(seconds=1.0))  # type: ignore[assignment]
     worker._executor = SimpleNamespace(start=began.append)  # type: ignore[assignment]
+    worker.told = SimpleNamespace(node=NodeId(3))  # type: ignore[assignment]
+    worker.manifests = SimpleNamespace(learn=refuse)  # type: ignore[assignment]
     state = Saved(1, NodeId(9), 3_000, bytes(32))
     worker.start_attempt(LeaseKey(KEY.job, 0, 2), 3_700, 1, 300, topped, state)
     worker.start_attempt(LeaseKey(KEY.job, 0, 2), 3_700, 1, 300, topped, None)

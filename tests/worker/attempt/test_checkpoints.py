@@ -19,6 +19,8 @@ from hearth.spec import Blob
 from hearth.spec.resolved import ResolvedCheckpoint, ResolvedOutput
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
+from hearth.storage.stores import MemoryStore
+from hearth.storage.stores.gateway_server import GatewayServer
 from tests.worker.attempt.jobs import KEY
 from tests.worker.attempt.test_executor import Rig, wait
 from worker.attempt.folder import Folder
@@ -333,3 +335,35 @@ def test_start__topped_up_before__has_those_seconds_too(rig: Rig) -> None:
     rig.executor.top_up(KEY, 2)
     entry = rig.finished()
     assert (entry.outcome, rig.report(entry)["detail"]) == (Outcome.TIMEOUT, "not done after 3 s")
+
+
+# ---- states that lie with the node that made them ----
+
+
+@pytest.mark.net
+@pytest.mark.parametrize("local", [True, False], ids=["local chain", "any other"])
+def test_gather__state_in_its_nodes_store_alone__comes_from_the_gateway_that_it_names(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: bool
+) -> None:
+    """However long this machine's own store searches for it. On no other chain is a port of this machine asked."""
+    saved = Saved(1, NodeId(9), 5, state(rig, tmp_path, "2 00000000000000aa 1 2\n"))
+    theirs, get = MemoryStore(), rig.store.get_block
+    for cid, block in unixfs.blocks_of(cids.of_root(saved.root), rig.store):
+        theirs.put_block(block, cid.codec)
+
+    def search(cid: Any, timeout: float = 0) -> bytes:
+        if theirs.has(cid):
+            time.sleep(timeout)
+            raise StoreDown("nowhere")
+        return get(cid, timeout)
+
+    monkeypatch.setattr(rig.store, "get_block", search)
+    asked: list[NodeId] = []
+    with GatewayServer(theirs) as server:
+        urls = (server.url.removeprefix("gateway+"),)
+        rig.means.local = local
+        rig.executor.gateways_of(lambda node: asked.append(node) or (urls if node == 9 else ()))
+        rig.executor.gather(Task(NEXT, count(rig, 3, "1000"), 8, 0.0, states=(saved,)))
+        wait(lambda: any(one.stage is Stage.GATHERED for one in rig.executor.ahead()))
+    assert [one.resumes for one in rig.executor.ahead()] == [1 if local else 0]
+    assert asked == [9] and rig.executor.tally.unusable == (0 if local else 1)

@@ -15,7 +15,7 @@ import { unpackPosted } from "../core/words";
 import type { Block } from "./answers";
 import { lies } from "./answers";
 import { readLeases } from "./leases";
-import { pieces, Span } from "./logs";
+import { Span } from "./logs";
 import { type Market, type Overview, PAGE } from "./market";
 
 // Touched units of an array that has not ended, beyond which a list goes by its header.
@@ -72,7 +72,11 @@ export class Jobs {
   // Read about `count` jobs, newest first, from where a walk is on. Only blocks around posts are asked for: each post
   // names the block of the one before, so that a gap of any length costs nothing. Throws RPC_LIES where the logs do not
   // lead from each job to the one before it.
-  async page(next: Next | undefined, count: number): Promise<Page> {
+  page(next: Next | undefined, count: number): Promise<Page> {
+    return this.market.sure(() => this.#page(next, count));
+  }
+
+  async #page(next: Next | undefined, count: number): Promise<Page> {
     const found: Posted[] = [];
     let at = next;
     while (at !== undefined && found.length < count) {
@@ -94,7 +98,11 @@ export class Jobs {
 
   // Find a job by its id. Throws NOT_FOUND; RPC_LIES where the chain knows the job and no log posts it. `hint` is the
   // block of its post, as links carry it.
-  async find(id: Hex, head: Block, hint?: number): Promise<Posted> {
+  find(id: Hex, head: Block, hint?: number): Promise<Posted> {
+    return this.market.sure(() => this.#find(id, head, hint));
+  }
+
+  async #find(id: Hex, head: Block, hint?: number): Promise<Posted> {
     const near = hint === undefined ? [] : [{ from: Math.max(this.market.network.deployBlock, hint), to: Math.min(hint, head.number) }];
     for (const range of [...near, { from: this.market.network.deployBlock, to: head.number }]) {
       for await (const { posts } of this.#posts(range.from, range.to, [id])) {
@@ -184,7 +192,7 @@ export class Jobs {
     const filter = { addresses: [this.market.network.contracts.JobRegistry], topics: [null, posted.jobId] };
     const range = { from: posted.log.blockNumber, to: head.number, backwards: false };
     const found: MarketEvent[] = [];
-    for await (const piece of pieces(this.market.rpc, filter, range, this.#span)) {
+    for await (const piece of this.market.past.logs(filter, range, this.#span)) {
       for (const event of eventsIn(piece.logs, this.market.network, this.strays)) {
         const why = misplaced(event, posted);
         if (why === "") found.push(event);
@@ -206,10 +214,10 @@ export class Jobs {
     to: number,
     ids?: readonly Hex[],
   ): AsyncGenerator<{ readonly from: number; readonly posts: readonly Post[] }> {
-    const { network, rpc } = this.market;
+    const { network, past } = this.market;
     const topics = ids === undefined ? [topicOf("JobPosted")] : [topicOf("JobPosted"), ids];
     const filter = { addresses: [network.contracts.JobRegistry], topics };
-    for await (const piece of pieces(rpc, filter, { from, to, backwards: true }, this.#span)) {
+    for await (const piece of past.logs(filter, { from, to, backwards: true }, this.#span)) {
       const posts: Post[] = [];
       for (const event of eventsIn(piece.logs, network, this.strays)) {
         if (event.name !== "JobPosted") continue;

@@ -21,6 +21,7 @@ import { type Log, logsOf } from "../core/logs";
 import { small } from "../core/numbers";
 import { amount, type Block, block, hexOf, lies, type Receipt, receipt } from "./answers";
 import type { Ask, Said } from "./endpoint";
+import { type Past, toldAnew } from "./past";
 import { resultOf, type Rpc } from "./rpc";
 
 // Entries that Lens answers in one call.
@@ -83,6 +84,7 @@ export class Market {
   constructor(
     readonly network: Network,
     readonly rpc: Rpc,
+    readonly past: Past = toldAnew(rpc),
   ) {}
 
   // Refuse a wrong chain, other code than the network file names, and contracts that make ids otherwise than it says.
@@ -123,6 +125,11 @@ export class Market {
     return block(resultOf(said[4], "the newest block"));
   }
 
+  // The newest block.
+  async head(): Promise<Block> {
+    return block(await this.rpc.one("eth_getBlockByNumber", ["latest", false]));
+  }
+
   // Look what came since a block, in one round trip. What cannot be known counts as a change, and where `withLogs` is
   // false, since it may be much, nobody asks.
   async since(before: Block, withLogs = true): Promise<Since> {
@@ -140,6 +147,23 @@ export class Market {
     return { head, changed: reorged || !quiet, reorged };
   }
 
+  // Run a reading that finds out by itself whether logs are missing or wrong: before it accuses anybody over what was kept
+  // of an earlier visit, that is forgotten, and it is run again.
+  async sure<T>(read: () => Promise<T>, accuses: (found: T) => boolean = () => false): Promise<T> {
+    try {
+      const found = await read();
+      if (!accuses(found) || !(await this.#forget())) return found;
+    } catch (error) {
+      if (!(error instanceof HearthError) || error.code !== "RPC_LIES" || !(await this.#forget())) throw error;
+    }
+    return read();
+  }
+
+  #forget(): Promise<boolean> {
+    this.#times.clear();
+    return this.past.forget();
+  }
+
   // Return the second of each block, and what each log's transaction came to; both are kept. A transaction that a reorg
   // has put into another block is asked for again. Throws RPC_ERROR where the provider has one of them no more.
   async about(
@@ -147,8 +171,10 @@ export class Market {
     logs: readonly Log[],
   ): Promise<{ readonly times: ReadonlyMap<Hex, number>; readonly receipts: ReadonlyMap<Hex, Receipt> }> {
     const places = new Map(logs.map((log) => [log.txHash, log.blockHash]));
+    const untold = [...new Set(blocks)].filter((one) => !this.#times.has(one));
+    if (untold.length > 0) for (const [hash, time] of await this.past.times(untold)) this.#times.set(hash, time);
     const asks = [
-      ...[...new Set(blocks)].filter((one) => !this.#times.has(one)).map((hash) => [BY_HASH, hash] as const),
+      ...untold.filter((one) => !this.#times.has(one)).map((hash) => [BY_HASH, hash] as const),
       ...[...places]
         .filter(([hash, place]) => this.#receipts.get(hash)?.blockHash !== place)
         .map(([hash]) => [RECEIPT, hash] as const),
@@ -165,6 +191,7 @@ export class Market {
         else this.#times.set(hash, named(block(value), hash).time);
       });
     }
+    this.past.keepTimes(new Map(untold.map((hash) => [hash, this.#times.get(hash) as number])));
     return { times: this.#times, receipts: this.#receipts };
   }
 

@@ -15,7 +15,7 @@ import { type Header, leasesOf, nameOf, type Unit } from "../core/types";
 import { OUTCOME, STATE } from "../generated/states";
 import type { Block } from "./answers";
 import { readLeases } from "./leases";
-import { pieces, Span } from "./logs";
+import { Span } from "./logs";
 import { type Market, PAGE } from "./market";
 import { readFleet } from "./nodes";
 
@@ -53,7 +53,14 @@ interface Stored {
 
 // Replay and compare; `tell` hears up to which block it has read. Throws what reading throws: books that were read in part
 // say nothing.
-export async function verify(market: Market, at: Block, tell: (block: number) => void): Promise<Verdict> {
+export function verify(market: Market, at: Block, tell: (block: number) => void): Promise<Verdict> {
+  return market.sure(
+    () => compare(market, at, tell),
+    (verdict) => !verdict.solvent,
+  );
+}
+
+async function compare(market: Market, at: Block, tell: (block: number) => void): Promise<Verdict> {
   const { network } = market;
   const { books, folds, reclaimed, strays } = await replay(market, at, tell);
   const stored = await readJobs(market, [...folds.values()].map((fold) => fold.posted), at);
@@ -102,7 +109,7 @@ async function replay(market: Market, at: Block, tell: (block: number) => void):
   const range = { from: network.deployBlock, to: at.number, backwards: false };
   const [books, folds, strays] = [new Books(), new Map<Hex, JobFold>(), new Strays()];
   let reclaimed = 0;
-  for await (const piece of pieces(market.rpc, filter, range, new Span())) {
+  for await (const piece of market.past.logs(filter, range, new Span())) {
     const events = [...eventsIn(piece.logs, network, strays)];
     // An untouched lease is open since its job's post: only posts need the second of their block.
     const posts = events.filter((event) => event.name === "JobPosted").map((event) => event.log.blockHash);

@@ -19,6 +19,7 @@ import { WORDS } from "./words";
 
 const PAGES = {
   jobs: Jobs,
+  submit: lazy(async () => (await import("./pages/submit")).Submit),
   workers: lazy(async () => (await import("./pages/workers")).Workers),
   network: lazy(async () => (await import("./pages/network")).NetworkPage),
   check: lazy(async () => (await import("./pages/check")).Check),
@@ -121,7 +122,7 @@ function servedBy({ opened }: Source): string {
   return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : WORDS.served.host;
 }
 
-takeToken(location, history, localStorage);
+takeToken(location, history);
 const root = document.getElementById("app");
 if (root !== null) {
   root.textContent = "";

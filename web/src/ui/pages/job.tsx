@@ -1,7 +1,7 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
 import { type ComponentChildren, Fragment } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Block, Receipt } from "../../chain/answers";
 import { Jobs as Reader, type Standing, standingAt } from "../../chain/jobs";
@@ -26,6 +26,7 @@ import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
+import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
@@ -66,16 +67,21 @@ export function JobPage({ context }: { readonly context: Context }) {
   );
   // Beats are asked for only while their silence would matter.
   const runs = useRef(false);
+  const [looked, setLooked] = useState("");
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
       : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
     job ?? "",
-    [reader],
+    [reader, looked],
     ready?.seen,
   );
-  // A reorg may have taken its post with it.
+  // A reorg may have taken its post with it; and of a job that was posted a moment ago the head that was read last may know
+  // nothing: each one in which something has changed is looked at.
   const gone = posted.error instanceof HearthError && posted.error.code === "NOT_FOUND";
+  useEffect(() => {
+    if (gone && ready !== undefined) setLooked(ready.changed.hash);
+  }, [gone, ready?.changed.hash]);
   const whole = useLoad(
     ready === undefined || reader === undefined || posted.value === undefined || gone
       ? undefined
@@ -125,6 +131,7 @@ export function JobPage({ context }: { readonly context: Context }) {
             network={network}
             all={most < whole.value.events.length ? () => setMost(Infinity) : undefined}
           />
+          <Actions market={ready.market} standing={whole.value.standing} />
           <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
           <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
           <Results
