@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { codeOf } from "../src/core/errors";
-import { askLocal, sharedOrigin, takeToken, whoServes } from "../src/data/local";
+import { askLocal, takeToken, whoServes } from "../src/data/local";
+import { forgetWords, recall } from "../src/data/remember";
 
 function storage(): Storage {
   const held = new Map<string, string>();
@@ -18,6 +19,8 @@ interface Asked {
 function served(answers: Readonly<Record<string, Response>>): Asked[] {
   const asked: Asked[] = [];
   vi.stubGlobal("localStorage", storage());
+  vi.stubGlobal("dispatchEvent", vi.fn());
+  vi.stubGlobal("StorageEvent", class {});
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     asked.push({ url, init });
     const found = answers[url];
@@ -31,14 +34,17 @@ const json = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: { "Content-Type": "application/json" } });
 const LOCAL = { served_by: "hearth web", network: "devnet", writable: true };
 
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  forgetWords();
+  vi.unstubAllGlobals();
+});
 
 describe("the token", () => {
   it("is taken out of the address, and goes to this page's server alone", async () => {
     const asked = served({ "./local.json": json(LOCAL) });
     const replaced: string[] = [];
     const history = { replaceState: (_: unknown, __: string, url: string) => replaced.push(url) } as unknown as History;
-    takeToken({ hash: "#token=secret", pathname: "/", search: "" } as Location, history, localStorage);
+    takeToken({ hash: "#token=secret", pathname: "/", search: "" } as Location, history);
     expect(replaced).toEqual(["/#/"]);
     await askLocal("local.json");
     const [one] = asked as [Asked];
@@ -49,20 +55,8 @@ describe("the token", () => {
 
   it("is not looked for in a route", () => {
     served({});
-    takeToken({ hash: "#/job/token=x" } as Location, {} as History, localStorage);
-    expect(localStorage.getItem("hearth.token")).toBeNull();
-  });
-});
-
-describe("an origin", () => {
-  it.each([
-    ["/ipfs/bafy/", true],
-    ["/ipns/name/index.html", true],
-    ["/", false],
-    ["/app/ipfs/", false],
-    ["/ipfsx/", false],
-  ])("at %s is shared with other sites: %s", (pathname, shared) => {
-    expect(sharedOrigin({ pathname } as Location)).toBe(shared);
+    takeToken({ hash: "#/job/token=x" } as Location, {} as History);
+    expect(recall("token")).toBeNull();
   });
 });
 
