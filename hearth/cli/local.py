@@ -16,7 +16,8 @@ from hearth.local.market import LocalMarket
 @click.command(cls=Leaf)
 @click.option("--keep", is_flag=True, help="Keep the chain and the files of the demo.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port of the local chain; 0 picks a free one.")
-def demo(run: Run, keep: bool, port: int) -> int:
+@click.option("--web", is_flag=True, help="Then let the market go on and serve its page, until Ctrl-C.")
+def demo(run: Run, keep: bool, port: int, web: bool) -> int:
     """Show the market at work on a local chain of its own: workers, a keeper, jobs, results, books.
 
     With --rpc the chain is one that runs already, such as a geth in developer mode: of the chain id of local ones, its
@@ -28,7 +29,7 @@ def demo(run: Run, keep: bool, port: int) -> int:
 
     if port and run.given["rpc"]:
         raise click.UsageError("--port is of the demo's own chain, and --rpc names another")
-    report = run_demo(run.client.session.tell, keep=keep, port=port, rpc=run.given["rpc"] or ())
+    report = run_demo(run.client.session.tell, keep=keep, port=port, rpc=run.given["rpc"] or (), web=web)
     # One JSON line whatever the options: it is what the demo is read by.
     print(json.dumps(report), flush=True)
     return 0 if report["solvent"] and "unread" not in report and "strays" not in report else 1

@@ -123,19 +123,21 @@ class DemoStage:
         self.tell("note", {"text": f"{time.monotonic() - self.began:6.1f}s  {text}"})
 
 
-def run_demo(tell: Tell, *, keep: bool = False, port: int = 0, rpc: Sequence[str] = ()) -> DemoReport:
+def run_demo(
+    tell: Tell, *, keep: bool = False, port: int = 0, rpc: Sequence[str] = (), web: bool = False
+) -> DemoReport:
     """Run the demo; return what `hearth net verify` says of its chain, and how long the demo and its set-up took.
 
     Its chain is an anvil of its own on `port`, 0 for a free one, or that of the providers `rpc`, which runs already and
-    stays. Raises ChainError WRONG_CHAIN where that is no local one, HearthError where a part fails.
+    stays. With `web` the market goes on after its last scene, and its page is served, until Ctrl-C. Raises ChainError
+    WRONG_CHAIN where that is no local one, HearthError where a part fails.
     """
     from hearth.local.devnet import find_anvil, free_port
 
     if not rpc:
         find_anvil()
     began = time.monotonic()
-    stage, verified, setup = _run(tell, keep, rpc or port or free_port(), began)
-    wall = round(time.monotonic() - began, 1)
+    stage, verified, setup, wall = _run(tell, keep, rpc or port or free_port(), began, web=web)
     tell("note", {"text": f"{wall:6.1f}s  everything is stopped; set-up took {setup:.1f}s of it"})
     return {
         **verified,
@@ -146,9 +148,11 @@ def run_demo(tell: Tell, *, keep: bool = False, port: int = 0, rpc: Sequence[str
     }
 
 
-def _run(tell: Tell, keep: bool, chain: int | Sequence[str], began: float) -> tuple[DemoStage, NetVerification, float]:
-    """Run the demo from set-up to verification and stop everything; return its stage, the verification and set-up's
-    seconds.
+def _run(
+    tell: Tell, keep: bool, chain: int | Sequence[str], began: float, *, web: bool
+) -> tuple[DemoStage, NetVerification, float, float]:
+    """Run the demo from set-up to verification and stop everything; return its stage, the verification, and the seconds
+    of its set-up and of all scenes.
 
     `chain` is the port of the demo's own chain, or the providers of another.
     """
@@ -174,7 +178,20 @@ def _run(tell: Tell, keep: bool, chain: int | Sequence[str], began: float) -> tu
         if keep:
             then = "devnet up" if isinstance(chain, int) else "net status --network devnet"
             stage.say(f"kept in {folder}: HEARTH_HOME={folder} hearth {then}")
-        return stage, verified, setup
+        wall = round(time.monotonic() - began, 1)
+        if web:
+            _serve(stage)
+        return stage, verified, setup, wall
+
+
+def _serve(stage: DemoStage) -> None:
+    """Serve the page of the market, which goes on, until Ctrl-C."""
+    from hearth.local.page import open_page
+
+    with open_page(stage.client.session, port=0) as server, suppress(KeyboardInterrupt):
+        stage.say(f"the page: {server.url}")
+        stage.say("the market goes on; Ctrl-C ends it")
+        threading.Event().wait()
 
 
 # ---- set-up ----

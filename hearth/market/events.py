@@ -18,7 +18,7 @@ from hearth.market.abi import codec, signature_of, type_of
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol import words
-from hearth.protocol.types import SENTINEL, JobId, NodeId, Outcome, Verdict
+from hearth.protocol.types import SENTINEL, JobId, NodeId, Outcome, Terms, Verdict
 from hearth.protocol.words import TermsWords
 
 TERMS_BYTES: Final = 9 * 32
@@ -629,8 +629,7 @@ def decode_of(log: Log, contract: str) -> Event:
     if isinstance(event, UnitEvent):
         _check_unit(event)
     elif isinstance(event, JobPosted):
-        if not words.unpack_terms(event.terms).chunk:
-            raise ValueError("it posts leases of no unit")
+        _check_terms(words.unpack_terms(event.terms))
     elif isinstance(event, NodeRegistered | OfferChanged):
         words.unpack_offer(event.offer)
     elif isinstance(event, ChangeQueued):
@@ -641,6 +640,16 @@ def decode_of(log: Log, contract: str) -> Event:
     if any(getattr(event, name, 0) > MAX_TIME for name in ("at", "until", "due")):
         raise ValueError("it names a time beyond reason")
     return event
+
+
+def _check_terms(terms: Terms) -> None:
+    """Refuse terms that no contract takes and that nothing can be divided by. Raises ValueError."""
+    if not terms.chunk:
+        raise ValueError("it posts leases of no unit")
+    if not terms.ceiling:
+        raise ValueError("it posts units that pay nothing")
+    if not words.unpack_policy(terms.policy).claim_ramp:
+        raise ValueError("it posts units whose price for claims never rises")
 
 
 def _check_unit(event: UnitEvent) -> None:

@@ -139,7 +139,7 @@ class WebServer(CrowdServer):
 
     def local(self) -> Mapping[str, Any]:
         """Return what tells the page that it is served here: its network, and whether it may put blocks."""
-        return {"schema": "hearth.web.local/1", "network": self.served.name, "writable": self.served.writable}
+        return {"served_by": "hearth web", "network": self.served.name, "writable": self.served.writable}
 
 
 class _Handler(CrowdHandler):

@@ -38,6 +38,7 @@ from hearth.client.workers import Workers
 from hearth.config.settings import Settings
 from hearth.local.demo import run_demo
 from hearth.local.market import LocalMarket
+from hearth.local.page import open_page
 from hearth.local.project import convert_file, write_project
 from keeper.manage import Keeping
 from tests.kit.disks import MIB, fill, small_disk
@@ -87,6 +88,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
     single: dict[str, tuple[Callable[..., Any], str]] = {
         "demo": (run_demo, "run_demo("),
         "init": (write_project, "write_project("),
+        "web": (open_page, "open_page("),
         "convert": (convert_file, "convert_file("),
         "doctor": (Real.doctor, "run.client.doctor("),
         "completion": (click.shell_completion.ShellComplete.source, ".source("),
@@ -212,7 +214,8 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |keeper list keeper run keeper status keeper explain keeper bundle keeper reload
     |net status net workers net jobs net params net events net verify
     |gov status gov queue gov drop gov execute gov pause gov accept
-    |store import store export"""
+    |store import store export
+    |web"""
     names = set()
     for part in wanted.split("|"):
         words = part.split()

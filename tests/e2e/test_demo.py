@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,16 +84,30 @@ def test_demo__on_a_geth_that_runs_already__shows_every_scene_and_leaves_the_cha
 ) -> None:
     """It needs no anvil for that; the container job, and the engine that other tests share, are left out."""
     plain = {name: value for name, value in _environment(tmp_path).items() if name.startswith("HEARTH_TEST") is False}
-    said = subprocess.run(
-        [sys.executable, "-m", "hearth.cli", "demo", "--keep", "--rpc", local_geth.url],
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hearth.cli", "demo", "--keep", "--web", "--rpc", local_geth.url],
         cwd=ROOT,
         env={**plain, "HEARTH_ANVIL": str(tmp_path / "nowhere")},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert said.returncode == 0, said.stderr[-3000:]
-    report = json.loads(said.stdout)
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if "the page: " in line:
+            break
+    assert "the page: " in lines[-1], "".join(lines)[-3000:]
+    origin, _, token = lines[-1].split("the page: ")[1].strip().partition("/#token=")
+    asked = urllib.request.Request(f"{origin}/networks/devnet.json", headers={"X-Hearth-Token": token})
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        assert json.load(answer)["rpc"] == [local_geth.url]
+    process.send_signal(signal.SIGINT)
+    out, rest = process.communicate(timeout=120)
+    stderr = "".join(lines) + rest
+    assert process.returncode == 0, stderr[-3000:]
+    report = json.loads(out)
     schemas.validate(report)
     assert report["solvent"] is True and "unproven" not in report and report["wall_seconds"] < 300
     for words in (
@@ -107,7 +122,7 @@ def test_demo__on_a_geth_that_runs_already__shows_every_scene_and_leaves_the_cha
         "is off probation",
         "submitted and settled (ok)",
     ):
-        assert words in said.stderr, words
+        assert words in stderr, words
     assert left_behind(tmp_path) == []
 
     # What it counts is what the chain says, which outlives it.

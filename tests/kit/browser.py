@@ -68,7 +68,7 @@ def watched(running: Browser, **options: object) -> Iterator[Watched]:
     try:
         found = Watched(context)
         yield found
-        assert found.complaints == []
+        assert found.complaints == [], found.complaints
     finally:
         context.close()
 

@@ -17,7 +17,7 @@ MIB = 2**20
 
 @contextmanager
 def answering(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
-    """Answer every GET and POST; yield the port. Clients that hang up are no error."""
+    """Answer every GET, POST and OPTIONS; yield the port. Clients that hang up are no error."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -26,7 +26,7 @@ def answering(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int
         def do_GET(self) -> None:
             answer(self)
 
-        do_POST = do_GET
+        do_POST = do_OPTIONS = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from hearth.market import events
 from hearth.market.abi import Codec, codec, signature_of, type_of
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
+from hearth.market.profiles import DEVNET
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Header, NodeId, Offer, Outcome, State, Unit
 from tests.kit import build
@@ -22,6 +23,7 @@ from tests.kit import build
 ADDRESS = "0x" + "ab" * 20
 RUNNING = words.pack_unit(Unit(state=State.RUNNING, node=NodeId(3), rate=5, started=10, mark=20))
 DONE = words.pack_unit(Unit(state=State.SUBMITTED, outcome=Outcome.OK, node=NodeId(3), rate=5, started=10, mark=20))
+FLAT = replace(DEVNET.policy, claim_ramp=0)
 HEADER = words.pack_header(Header(closed=True, touched=2, opened=99))
 
 
@@ -159,6 +161,8 @@ def test_decode_of__event_of_its_contract__is_the_decoded_one(name: str) -> None
         ("Cancelled", {"word": HEADER}),
         ("JobPosted", {"terms": (2**256 - 1, bytes(32), *[2**256 - 1] * 6, bytes(32))}),
         ("JobPosted", {"terms": words.pack_terms(build.terms(chunk=0))}),
+        ("JobPosted", {"terms": words.pack_terms(build.terms(ceiling=0))}),
+        ("JobPosted", {"terms": words.pack_terms(build.terms(policy=words.pack_policy(FLAT)))}),
         ("NodeRegistered", {"offer": 2**256 - 1}),
         ("OfferChanged", {"offer": 2**256 - 1}),
         ("OfferChanged", {"node": events.MAX_NODE}),

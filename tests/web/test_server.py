@@ -220,7 +220,7 @@ def test_token__each_start__draws_another(store: FolderStore) -> None:
 
 
 def test_get__local__says_what_was_started(web: WebServer) -> None:
-    assert ask(web, "/local.json").json == {"schema": "hearth.web.local/1", "network": "devnet", "writable": True}
+    assert ask(web, "/local.json").json == {"served_by": "hearth web", "network": "devnet", "writable": True}
     assert ask(web, "/networks/devnet.json").json == NETWORK
 
 

@@ -86,8 +86,8 @@ describe("events", () => {
     expect(strays.count).toBe(one.code === undefined ? 0 : 1);
   });
 
-  it.each(nonsense.refused.map((one, at) => [one.why ?? one.code, at, one] as const))("refuses: %s (%i)", (...given) => {
-    const { contract, log, code, why } = given[2];
+  it.each(nonsense.refused.map((one, at) => [one.why ?? one.code, at, one] as const))("refuses: %s (%i)", (...all) => {
+    const { contract, log, code, why } = all[2];
     let refusal: unknown;
     try {
       decodeOf({ ...place, topics: log.topics, data: log.data, logIndex: log.at }, contract);

@@ -46,7 +46,8 @@ describe("events in any order", () => {
   });
 
   it("have checkpoints and shares of every kind", () => {
-    const rows = sequences.flatMap((one) => one.checkpoints.flatMap(([, found]) => found as { kept: boolean; pay: unknown }[]));
+    const found = sequences.flatMap((one) => one.checkpoints.flatMap(([, rows]) => rows));
+    const rows = found as readonly { readonly kept: boolean; readonly pay: unknown }[];
     const kinds = new Set(rows.map((row) => `${row.kept} ${row.pay === null}`));
     expect(kinds.size).toBe(4);
     for (const at of [0, 1, 2]) expect(sequences.some((one) => one.shares[at] !== "0")).toBe(true);

@@ -32,7 +32,7 @@ from hearth.spec import (
     spec_digest,
     terms_of,
 )
-from hearth.spec.loaded import check
+from hearth.spec.loaded import check, spec_from
 from hearth.spec.text import read_text
 from hearth.storage import cid
 from tests.e2e.bad_input import GOOD, SPEC_ROWS
@@ -49,6 +49,10 @@ _TOLD = ("line", "field", "message", "hint", "code")
 _CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 _JOB = "0x" + "cd" * 32
 
+_TAKEN = (0, 1, 2, 0, 1, 2, 3)
+"""The market of each case, by its number: the asset without decimals takes few amounts."""
+_AT = (0, 1, 2, 6)
+"""A number of each market."""
 MARKETS = (
     (Asset("ETH", 18), PUBLIC.policy),
     (Asset("ETH", 18), DEVNET.policy),
@@ -58,7 +62,7 @@ MARKETS = (
     ),
     (
         Asset("WHOLE", 0, "0x" + "22" * 20),
-        dataclasses.replace(PUBLIC.policy, min_price=0, min_keeper_fee=0, min_challenge_window=3_601, grace_floor=0),
+        dataclasses.replace(PUBLIC.policy, min_price=0, min_keeper_fee=5, min_challenge_window=3_601, grace_floor=0),
     ),
 )
 
@@ -74,6 +78,7 @@ def cases() -> dict[str, Any]:
         *(("random", text, {}) for text in _random(random.Random(21))),
     ]
     made = [_case(at, text, variables) for at, (_, text, variables) in enumerate(files) if _is_read(text, variables)]
+    made += [_case(_AT[market], text, {}) for text, market in _priced()]
     return {
         "markets": [
             {
@@ -92,6 +97,35 @@ def cases() -> dict[str, Any]:
         "image": _IMAGE,
         "cases": made,
     }
+
+
+def _priced() -> Iterator[tuple[str, int]]:
+    """Yield jobs with each price in each market, and with the least that each takes, and a little less."""
+    many = f"array: {{units: 3}}\nretry: {{attempts: 2}}\nafter: {_JOB!r}\nlimits: {{runtime: 7m}}\n"
+    for market, (asset, policy) in enumerate(MARKETS):
+        for price in PRICES:
+            yield f"module: a\nprice: {{{price}}}\n{many}", market
+        for key in ("max_total", "max_rate"):
+            zero = spec_from({"module": "a", "price": {key: "0/h" if key == "max_rate" else "0"}}).spec
+            try:
+                plan_prices(zero, asset, policy)
+            except SpecError as error:
+                least = re.findall('"([^"]*)"', error.hint)[0]
+                yield f'module: a\nprice: {{{key}: "{least}"}}\n', market
+                yield f'module: a\nprice: {{{key}: "{_less(least)}"}}\n', market
+    # The ceiling is exactly the least, and one below.
+    for amount in ("7.846691", "7.84669"):
+        yield f'module: a\nprice: {{max_rate: "{amount}/d"}}\nlimits: {{runtime: 11s}}\n', 2
+    # The sum is beyond the chain, and neither the rate nor the fee is.
+    yield 'module: a\nprice: {max_rate: "1/s"}\narray: {units: 1048576}\nlimits: {runtime: 30d}\n', 0
+    yield 'module: a\nprice: {max_rate: "2/s"}\n', 0
+
+
+def _less(amount: str) -> str:
+    """Return an amount or a rate with one taken from its last digit that is not 0."""
+    digits, unit = re.fullmatch("([0-9.]+)(.*)", amount).groups()  # type: ignore[union-attr]
+    at = max(place for place, digit in enumerate(digits) if digit not in "0.")
+    return f"{digits[:at]}{int(digits[at]) - 1}{digits[at + 1 :]}{unit}"
 
 
 _WASM = 'module: a.wasm\nprice: {max_total: "1"}\n'
@@ -168,8 +202,23 @@ FIXED = (
     "image: a\nruntime: wasm\nresources: {gpu: {count: 64, vram: 0B}, cpus: 0, memory: 1B, disk: 16TB}\n",
     "image: a\nruntime: wasm\nresources: {gpu: {count: 63, vram: 0B}, cpus: 1, memory: 1B, disk: 1B}\n",
     "name: 'a\n\n  b'\nimage: a\n",
+    f"{_DOCKER}resources: {{gpu: ' 2\u3000'}}\n",
+    f"{_DOCKER}output_dest: /out\n",
+    "image: a\nLIMITS: {}\nPRICE: {}\nresources: {MEMORY: 1GiB}\n",
+    *(f"image: a\nprice: {{max_rate: {rate}}}\n" for rate in ("x/h", "'1 /h'", "'/h'", "' 1.2 ETH / h '", "'1e3/h'")),
+    "image: a\noutputs: [{path: /out/a/b}, {path: /out/a}]\n",
+    "image: a\narray: {units: 1048576}\nretry: {attempts: 8}\nverify: {replicas: 2}\n",
 )
 """Files for corners that no other table has."""
+
+
+PRICES = (
+    *('max_rate: "1.20/h"', 'max_rate: "5/s"', 'max_rate: "1/d"', 'max_total: "7"', 'max_total: "123456789"'),
+    *('max_total: "60", max_rate: "1/s"', 'max_total: "1000000", max_rate: "1/h"', 'max_total: "50", keeper_fee: "5"'),
+    *('max_total: "50", keeper_fee: "4"', 'max_total: "0", keeper_fee: "5"', 'max_total: "0"'),
+    *('max_rate: "0/h"', 'max_rate: "9999999999999/s"'),
+)
+"""Prices that are tried in every market, each with an array, a few attempts and a parent."""
 
 
 def source_of(src: str) -> Blob:
@@ -214,10 +263,10 @@ def _case(at: int, text: str, variables: Mapping[str, str]) -> dict[str, Any]:
     except SpecError as error:
         problems = [[one[key] for key in _TOLD] for one in error.details["problems"]]
         return {**case, "problems": json.dumps(problems)}
-    case["market"] = (0, 1, 2, 0, 1, 2, 3)[at % 7]
+    case["market"] = _TAKEN[at % len(_TAKEN)]
     if loaded.notes:
         case["notes"] = list(loaded.notes)
-    return {**case, **_planned(loaded, *MARKETS[case["market"]], whole=at < 14)}
+    return {**case, **_planned(loaded, *MARKETS[case["market"]], whole=at < 14 and not text.startswith("module: a\n"))}
 
 
 def _planned(loaded: LoadedSpec, asset: Asset, policy: Any, *, whole: bool) -> dict[str, Any]:
@@ -335,7 +384,7 @@ _KEYS = (
 def _random(source: random.Random) -> Iterator[str]:
     """Yield job files as YAML, one key a line: sound ones, and such with a few values or keys that do not fit."""
     seeds: list[dict[str, Any]] = [read_text(text.encode(), _NAME)[0] for text in FIXED[:6]]
-    for at in range(130):
+    for at in range(100):
         data = copy.deepcopy(source.choice([*seeds[:1] * 5, *seeds]))
         _reprice(source, data)
         if at % 2:

@@ -12,6 +12,7 @@ from hearth.chain.port import Log
 from hearth.market import events
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
+from hearth.market.profiles import DEVNET
 from hearth.market.reads import Market
 from hearth.market.strays import Strays
 from hearth.protocol import formulas, words
@@ -107,6 +108,8 @@ def _out_of_bounds(name: str, log: Log, draw: random.Random) -> list[Log]:
         "JobPosted": [
             *((32 * at, SPARE) for at in (2, 3, 4, 6)),
             (128, words.pack_terms(build.terms(chunk=0))[4]),
+            (96, words.pack_terms(build.terms(ceiling=0))[3]),
+            (224, words.pack_policy(replace(DEVNET.policy, claim_ramp=0))),
             *((128, 3 << 180), (288, 2**255), (288, len(log.data) - 16), (288, len(log.data)), (288, 0)),
             *((384, 2**64), (384, HIGH), (384, 6)),
         ],

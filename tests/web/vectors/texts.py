@@ -17,6 +17,9 @@ from tests.web.vectors.yaml import told
 _FOLDED = "aAbI\u0130i\u00df\u1e9es\u017fS\u03c3\u03c2\u03a3\u00e9\u00c9"
 _FOLDED += "\u1f80\u1f88\u03b1\u03b9\u0345\ufb01fk\u212aK\u01c5\u10a0\u13a0\uab70"
 _SHELL = "ab 'x\"\\\t\n$|&;<>`*?()~#\u00e9\u00a0\U0001f525"
+# Words in which several runs are the longest: which of them counts decides.
+_TIES = (("abbacaac", "cabbbbaaa"), ("bbbaabbba", "bbacaba"), ("cabccabab", "babcab"), ("aaacc", "bacaa"))
+_COMMANDS = ('"a\\\\b"', '"a\\"b"', '"a\\b"', "'a\\b'", "a\\ b", '""', "a''b ''", "a\\", '"a\\', "'a")
 _VALUES = (
     *(None, True, False, 0, -7, 10**30, "", "a b", [], {}, [[]], [1, "a", None], {"a": {"b": [True]}}),
     *("it's", 'a "b"', "both ' and \"", "\\", "\n\r\t", "\x00\x1f\x7f\x80\x9f\xa0\xad", "\u2028\u200b\ue000\ufeff"),
@@ -54,12 +57,19 @@ def _near(source: random.Random) -> Iterator[dict[str, Any]]:
         text = "".join(word)
         found = difflib.get_close_matches(text, known, n=most, cutoff=0.6)
         yield {"word": text, "names": names.index(known), "most": most, "found": found}
+    for word, name in _TIES:
+        names.append([name])
+        yield {
+            "word": word,
+            "names": len(names) - 1,
+            "most": 1,
+            "found": difflib.get_close_matches(word, [name], cutoff=0.6),
+        }
     yield {"lists": names}
 
 
 def _shell(source: random.Random) -> Iterator[dict[str, Any]]:
-    for _ in range(300):
-        text = "".join(source.choices(_SHELL, k=source.randrange(0, 12)))
+    for text in (*_COMMANDS, *("".join(source.choices(_SHELL, k=source.randrange(0, 12))) for _ in range(300))):
         try:
             words: Any = shlex.split(text)
         except ValueError as error:

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hearth.chain.port import Log
 from hearth.client.reading import _view
 from hearth.client.views import JobView, next_step, verification
+from hearth.market.profiles import PUBLIC
 from hearth.market.reads import Posted, UnitView, _lease, _resumed, _view_of, as_written, job_of
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Accused, Best, Header, JobId, NodeId, Policy, State, Terms, TermsFlag, Unit, UnitFlag
+from hearth.protocol.types import (
+    Accused,
+    Best,
+    Billing,
+    Header,
+    JobId,
+    NodeId,
+    Outcome,
+    Policy,
+    State,
+    Terms,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+)
+from tests.kit import build
 from tests.web.vectors._drawn import NOW, drawn_policy, drawn_terms, drawn_unit, terms_words
 from tests.web.vectors._plain import outcome, plain
 
 JUDGE = "0x" + "7b" * 20
-COUNT = 165
+COUNT = 62
 LOG = Log("", (), b"", 1, bytes(32), bytes(32), 0)
 
 
@@ -43,13 +59,68 @@ class _Head:
         self.number, self.timestamp = 1, timestamp
 
 
+@dataclass(frozen=True)
+class _Case:
+    """A job, and what is known besides."""
+
+    terms: Terms
+    header: Header | None
+    stored: list[UnitView]
+    seen: dict[NodeId, int]
+    dead_after: int
+    waits: str | None
+    attesters: str
+
+
 def cases() -> Any:
     """Return jobs with what is said of them, and words of storage with what they are."""
     draw = random.Random(15)
-    return {"jobs": [_job(draw) for _ in range(COUNT)], "storage": _storage(draw)}
+    chance = [(case := _job(draw), draw.sample(_looks(case), min(4, len(_looks(case))))) for _ in range(COUNT)]
+    return {
+        "jobs": [_written(case, looks) for case, looks in [*chance, *((case, _looks(case)) for case in _edges())]],
+        "storage": _storage(draw),
+    }
 
 
-def _job(draw: random.Random) -> dict[str, Any]:
+def _written(case: _Case, looks: list[int]) -> dict[str, Any]:
+    return {
+        "terms": terms_words(case.terms),
+        "header": None if case.header is None else hex(words.pack_header(case.header)),
+        "stored": [
+            [hex(word) for word in (words.pack_unit(one.unit), one.second, words.pack_accused(one.accused))]
+            for one in case.stored
+        ],
+        "seen": [[int(node), at] for node, at in case.seen.items()],
+        "deadAfter": case.dead_after,
+        "waits": case.waits,
+        "attesters": case.attesters,
+        "verify": verification(case.terms, case.attesters),
+        "looks": [_look(case, now) for now in looks],
+    }
+
+
+def _look(case: _Case, now: int) -> dict[str, Any]:
+    posted = Posted(JobId(bytes(32)), case.terms, words.pack_terms(case.terms), (), LOG)
+    view = _view(posted, case.header, case.stored, _Head(now))  # type: ignore[arg-type]
+    known = (case.seen, case.dead_after, case.waits, case.attesters)
+    return {
+        "now": now,
+        "next": [next_step(view, at, *known) for at in range(len(case.stored))],
+        "facts": _facts(view),
+    }
+
+
+def _looks(case: _Case) -> list[int]:
+    """Return the seconds around those at which something changes, in their order."""
+    turns = _turns(case.stored, case.terms, words.unpack_policy(case.terms.policy))
+    for one in case.stored:
+        if one.unit.state is State.RUNNING:
+            beat = case.seen.get(one.unit.node, one.unit.started)
+            turns.append(formulas.reclaimable_from(one.unit, beat, case.dead_after))
+    return sorted({max(0, turn + offset) for turn in turns for offset in (-1, 0, 1)})
+
+
+def _job(draw: random.Random) -> _Case:
     policy = drawn_policy(draw)
     flags = TermsFlag(draw.choice((0, 0, 4, 8, 12, 16)))
     terms = replace(drawn_terms(draw, policy), flags=flags, judge_data=draw.getrandbits(256))
@@ -59,31 +130,41 @@ def _job(draw: random.Random) -> dict[str, Any]:
     if draw.random() < 0.2:
         terms = replace(terms, units=1, chunk=1, replicas=3, quorum=2)
     stored, header = _stored(draw, terms.leases)
-    attesters = draw.choice((JUDGE, "0x" + "7c" * 20, ""))
     seen = {NodeId(node): NOW - draw.choice((0, 10, 5_000)) for node in (1, 2)}
-    dead_after, waits = draw.choice((90, 900)), draw.choice((None, "", "waits for job 0x12"))
-    turns = _turns(stored, terms, policy) + [
-        formulas.reclaimable_from(one.unit, seen.get(one.unit.node, one.unit.started), dead_after)
-        for one in stored
-        if one.unit.state is State.RUNNING
+    waits = draw.choice((None, "", "waits for job 0x12"))
+    attesters = draw.choice((JUDGE, "0x" + "7c" * 20, ""))
+    return _Case(terms, header, stored, seen, draw.choice((90, 900)), waits, attesters)
+
+
+def _edges() -> list[_Case]:
+    """Return one-lease jobs in every state under the public policy, to be looked at around each of their turns."""
+    plain_terms = build.terms(policy=words.pack_policy(PUBLIC.policy), max_seconds=600, deadline=NOW + 10**6)
+    matched, metered = replace(plain_terms, match_window=15), replace(plain_terms, billing=Billing.METERED)
+    judged = replace(plain_terms, judge=JUDGE, challenge_window=7_200)
+    proven = replace(judged, flags=TermsFlag.PROVEN)
+    waiting = Unit(State.OPEN, started=NOW)
+    running = Unit(State.RUNNING, node=NodeId(1), rate=5, started=NOW, mark=NOW + 700)
+    done = Unit(State.SUBMITTED, Outcome.OK, NodeId(1), 5, NOW, NOW + 300)
+    held = replace(done, state=State.DISPUTED)
+    jobs = [
+        *((plain_terms, waiting), (judged, replace(waiting, node=NodeId(3))), (matched, waiting)),
+        *((matched, replace(waiting, mark=NOW + 15, lapses=lapses)) for lapses in (0, 1)),
+        *(
+            (metered, replace(waiting, seconds=300)),
+            (plain_terms, running),
+            (plain_terms, replace(running, node=NodeId(9))),
+        ),
+        *((plain_terms, replace(running, state=State.CLOSING)), (plain_terms, done), (judged, done), (proven, done)),
+        *((plain_terms, replace(done, flags=UnitFlag.FRESH)), (judged, replace(done, flags=UnitFlag.FRESH))),
+        *((judged, held), (proven, held), (plain_terms, Unit(State.BLOCKED))),
     ]
-    now = max(0, draw.choice(turns) + draw.choice((-1, 0, 0, 1, -3_000)))
-    view = _view(Posted(JobId(bytes(32)), terms, words.pack_terms(terms), (), LOG), header, stored, _Head(now))  # type: ignore[arg-type]
-    return {
-        "terms": terms_words(terms),
-        "header": None if header is None else hex(words.pack_header(header)),
-        "stored": [
-            [hex(words.pack_unit(one.unit)), hex(one.second), hex(words.pack_accused(one.accused))] for one in stored
-        ],
-        "now": now,
-        "seen": [[int(node), at] for node, at in seen.items()],
-        "deadAfter": dead_after,
-        "waits": waits,
-        "attesters": attesters,
-        "next": [next_step(view, at, seen, dead_after, waits, attesters) for at in range(len(stored))],
-        "verify": verification(terms, attesters),
-        "facts": _facts(view),
-    }
+    best = words.pack_best(Best(payee="0x" + "9c" * 20, node=NodeId(7), key=5))
+    views = [(terms, UnitView(unit, best, Accused())) for terms, unit in jobs]
+    seen = {NodeId(1): NOW + 100}
+    return [
+        *(_Case(terms, None, [view], seen, 900, None, "") for terms, view in views),
+        _Case(proven, None, [UnitView(done, best, Accused())], seen, 900, None, JUDGE),
+    ]
 
 
 def _stored(draw: random.Random, leases: int) -> tuple[list[UnitView], Header | None]:
@@ -114,7 +195,7 @@ def _turns(stored: list[UnitView], terms: Terms, policy: Policy) -> list[int]:
             turns += [opens, opens + policy.claim_ramp, unit.mark, unit.mark + policy.ack_time]
             turns += [formulas.expirable_from(formulas.topped(terms, unit), policy)]
         elif unit.state in (State.SUBMITTED, State.DISPUTED):
-            turns += [formulas.settleable_from(terms, policy, unit), formulas.challenge_end(terms, unit)] * 2
+            turns += [formulas.settleable_from(terms, policy, unit), formulas.challenge_end(terms, unit)]
         else:
             turns.append(unit.mark)
     return turns

@@ -44,10 +44,11 @@ export function block(value: unknown): Block {
   };
 }
 
-// What a mined transaction used, gas and the fee in wei, and what it logged.
+// What a mined transaction came to: its block, its logs, the gas that it used, and the fee in wei.
 export interface Receipt {
-  readonly logs: readonly Log[];
   readonly from: Hex;
+  readonly blockHash: Hex;
+  readonly logs: readonly Log[];
   readonly gas: bigint;
   readonly fee: bigint;
 }
@@ -55,9 +56,12 @@ export interface Receipt {
 export function receipt(value: unknown, hash: Hex): Receipt {
   const raw = record(value, "a receipt");
   if (hexOf(raw["transactionHash"], "a transaction", 32) !== hash) throw lies("the receipt of another transaction");
+  const blockHash = hexOf(raw["blockHash"], "a block", 32);
+  const logs = logsOf(raw["logs"]);
+  if (logs.some((log) => log.txHash !== hash || log.blockHash !== blockHash)) throw lies("a receipt with another's logs");
   const gas = amount(raw["gasUsed"], "gas");
   const fee = gas * amount(raw["effectiveGasPrice"] ?? "0x0", "a price");
-  return { from: hexOf(raw["from"], "a sender", 20), gas, fee, logs: logsOf(raw["logs"]) };
+  return { from: hexOf(raw["from"], "a sender", 20), blockHash, logs, gas, fee };
 }
 
 function record(value: unknown, what: string): Record<string, unknown> {

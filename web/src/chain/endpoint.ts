@@ -22,6 +22,8 @@ export class ProviderFailed extends Error {
     readonly why: string,
     // Milliseconds that it asked to be left alone.
     readonly wait = 0,
+    // Whether less would have been answered.
+    readonly tooMuch = false,
   ) {
     super(`${provider}: ${why}`);
   }
@@ -83,11 +85,12 @@ export class Endpoint {
         referrerPolicy: "no-referrer",
         signal: abort.signal,
       });
+      if (answer.status === 413) throw new ProviderFailed(this.name, "it is asked for too much", 0, true);
       const text = await this.#text(answer);
+      if (answer.status === 429) throw new ProviderFailed(this.name, "it is asked too often", waitOf(answer));
       const parsed = parsedOrNone(text);
       // Many say what is wrong in JSON-RPC's form, under any status.
       if (parsed === undefined) throw new ProviderFailed(this.name, `HTTP ${answer.status}, and no JSON`, waitOf(answer));
-      if (answer.status === 429) throw new ProviderFailed(this.name, "it is asked too often", waitOf(answer));
       return parsed;
     } catch (error) {
       if (error instanceof ProviderFailed) throw error;
@@ -109,7 +112,7 @@ export class Endpoint {
       size += value.length;
       if (size > MAX_ANSWER) {
         await reader.cancel();
-        throw new ProviderFailed(this.name, `an answer of more than ${MAX_ANSWER} bytes`);
+        throw new ProviderFailed(this.name, `an answer of more than ${MAX_ANSWER} bytes`, 0, true);
       }
       text += decoder.decode(value, { stream: true });
     }

@@ -5,22 +5,31 @@ import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { Strays } from "../core/logs";
 import { small } from "../core/numbers";
+import { endedBy, unpackParents } from "../core/parents";
 import { eventsIn, misplaced, type Posted, postedOf } from "../core/posted";
-import { asWritten, jobOf, storedUnit } from "../core/stored";
-import { type Header, isTerminal, leasesOf } from "../core/types";
-import { type JobView, viewOf } from "../core/view";
+import { asWritten, jobOf, type StoredUnit, storedUnit } from "../core/stored";
+import { type Header, isTerminal, leasesOf, type Terms } from "../core/types";
+import { type JobView, stateOf, type Verdict, verdictOf, viewOf } from "../core/view";
+import { isJob, type ParentView } from "../core/waits";
 import { unpackPosted } from "../core/words";
 import type { Block } from "./answers";
 import { lies } from "./answers";
 import { readLeases } from "./leases";
-import { pieces, Span } from "./logs";
+import { Span } from "./logs";
 import { type Market, type Overview, PAGE } from "./market";
 
-// A job as it stands; `view` has its touched units only where they were read.
+// Touched units of an array that has not ended, beyond which a list goes by its header.
+const LISTED = 1_024;
+// Blocks before a job's post in which the posts of its parents are looked for.
+const FAR = 50_000;
+
+// A job as it stands.
 export interface Standing {
   readonly posted: Posted;
   // An array's header, null for a one-lease job.
   readonly header: Header | null;
+  // The touched units of an array were not read: `view` has none.
+  readonly partial: boolean;
   readonly view: JobView;
 }
 
@@ -47,6 +56,10 @@ export interface Page {
 export class Jobs {
   readonly strays = new Strays();
   readonly #span = new Span();
+  // The terms of jobs that others wait for, null where their posts are too far back.
+  readonly #terms = new Map<Hex, Terms | null>();
+  // The units of arrays that have ended: they change no more.
+  readonly #ended = new Map<Hex, readonly StoredUnit[]>();
 
   constructor(readonly market: Market) {}
 
@@ -59,18 +72,23 @@ export class Jobs {
   // Read about `count` jobs, newest first, from where a walk is on. Only blocks around posts are asked for: each post
   // names the block of the one before, so that a gap of any length costs nothing. Throws RPC_LIES where the logs do not
   // lead from each job to the one before it.
-  async page(next: Next | undefined, count: number): Promise<Page> {
+  page(next: Next | undefined, count: number): Promise<Page> {
+    return this.market.sure(() => this.#page(next, count));
+  }
+
+  async #page(next: Next | undefined, count: number): Promise<Page> {
     const found: Posted[] = [];
     let at = next;
     while (at !== undefined && found.length < count) {
-      const from = Math.max(this.market.network.deployBlock, at.block - this.#span.width + 1);
-      const here = new Map((await this.#posts(from, at.block)).map((one) => [one.number, one]));
       const before: Next = at;
+      // As many blocks as the provider was found to serve, and however few these are: the last of them holds a post.
+      const piece = await this.#before(at.block);
+      const here = new Map(piece.posts.map((one) => [one.number, one]));
       for (let one = here.get(at.number); one !== undefined; one = at === undefined ? undefined : here.get(at.number)) {
         found.push(one.posted);
         at = one.number === 1 ? undefined : { number: one.number - 1, block: one.previous };
-        // The one before lies further back: the next window begins there.
-        if (at !== undefined && at.block < from) break;
+        // The one before lies further back: the next piece begins there.
+        if (at !== undefined && at.block < piece.from) break;
         if (found.length >= count) break;
       }
       if (at === before) throw lies(`no log of the market's job ${before.number} up to block ${before.block}`);
@@ -80,40 +98,93 @@ export class Jobs {
 
   // Find a job by its id. Throws NOT_FOUND; RPC_LIES where the chain knows the job and no log posts it. `hint` is the
   // block of its post, as links carry it.
-  async find(id: Hex, head: Block, hint?: number): Promise<Posted> {
+  find(id: Hex, head: Block, hint?: number): Promise<Posted> {
+    return this.market.sure(() => this.#find(id, head, hint));
+  }
+
+  async #find(id: Hex, head: Block, hint?: number): Promise<Posted> {
     const near = hint === undefined ? [] : [{ from: Math.max(this.market.network.deployBlock, hint), to: Math.min(hint, head.number) }];
     for (const range of [...near, { from: this.market.network.deployBlock, to: head.number }]) {
-      for (const one of await this.#posts(range.from, range.to, id)) return one.posted;
+      for await (const { posts } of this.#posts(range.from, range.to, [id])) {
+        for (const one of posts) return one.posted;
+      }
     }
     const [[word]] = await this.market.read(head, this.market.jobs([id]));
     if (word !== undefined && word !== 0n) throw lies(`job ${id} is on chain, and no log posts it`);
     throw new HearthError("NOT_FOUND", `there is no job ${id} on ${this.market.network.name}`, "look at the list of jobs");
   }
 
-  // Read how many jobs stand at a block, without the units of arrays. Throws RPC_LIES for one that the chain lacks.
-  async standing(posted: readonly Posted[], at: Block): Promise<Standing[]> {
+  // Read how jobs stand at a block, every lapse applied. An array of many units that has not ended is `partial`. Throws
+  // RPC_LIES for a job that the chain lacks.
+  async standing(posted: readonly Posted[], at: Block, most = LISTED): Promise<Standing[]> {
     const found: Standing[] = [];
     for (let start = 0; start < posted.length; start += PAGE) {
       const some = posted.slice(start, start + PAGE);
       const [page] = await this.market.read(at, this.market.status(some.map((one) => ({ job: one.jobId, index: 0 }))));
-      some.forEach((one, place) => {
+      const rows = some.map((one, place) => {
         const status = page[place];
         if (status === undefined || status.job === 0n) throw lies(`a log posts job ${one.jobId}, which is not on chain`);
-        const { header } = jobOf(status.job);
-        const stored = header === null ? [storedUnit(status.word, status.second, status.accused)] : [];
-        found.push({ posted: one, header, view: viewOf(one.terms, header, stored, at.time) });
+        return { posted: one, status, header: jobOf(status.job).header };
       });
+      const leases = await this.#leases(rows, at, most);
+      for (const { posted: one, status, header } of rows) {
+        const units = header === null ? [storedUnit(status.word, status.second, status.accused)] : leases.get(one.jobId);
+        const view = viewOf(one.terms, header, units ?? [], at.time);
+        found.push({ posted: one, header, partial: units === undefined, view });
+      }
     }
     return found;
   }
 
-  // Read a job with its touched units at a block, every lapse applied.
+  // Read a job with all of its touched units at a block, every lapse applied. Throws as `standing` does.
   async whole(posted: Posted, at: Block): Promise<Standing> {
-    const [standing] = await this.standing([posted], at);
-    if (standing === undefined || standing.header === null) return standing as Standing;
-    const { header } = standing;
-    const stored = await readLeases(this.market, posted, header, at);
-    return { posted, header, view: viewOf(posted.terms, header, stored, at.time) };
+    const [standing] = await this.standing([posted], at, Infinity);
+    return standing as Standing;
+  }
+
+  // The touched units of arrays, by job; none of those that have more than `most` and go on.
+  async #leases(
+    rows: readonly { readonly posted: Posted; readonly header: Header | null }[],
+    at: Block,
+    most: number,
+  ): Promise<ReadonlyMap<Hex, readonly StoredUnit[]>> {
+    const arrays = rows.flatMap(({ posted: { jobId: job }, header }) => (header === null ? [] : [{ job, header }]));
+    const wanted = arrays.filter(({ header }) => hasEnded(header) || header.touched <= most);
+    const read = await readLeases(this.market, wanted.filter(({ job }) => !this.#ended.has(job)), at);
+    for (const { job, header } of wanted) {
+      const units = read.get(job);
+      if (units !== undefined && hasEnded(header)) this.#ended.set(job, units.map(({ view }) => view));
+    }
+    return new Map(wanted.map(({ job }) => [job, read.get(job)?.map(({ view }) => view) ?? this.#ended.get(job) ?? []]));
+  }
+
+  // Read at a block how far the jobs have come that a job waits for. Their ids are a stranger's word: one may name no job.
+  async parents(posted: Posted, at: Block): Promise<ParentView[]> {
+    const parents = unpackParents(posted.parents);
+    if (parents.length === 0) return [];
+    const [words] = await this.market.read(at, this.market.jobs(parents.map(({ job }) => job)));
+    const jobs = parents.filter((_, place) => asWritten(() => isJob(words[place] ?? 0n))).map(({ job }) => job);
+    await this.#learn(jobs, posted.log.blockNumber);
+    return parents.map((parent, place) => {
+      const word = words[place] ?? 0n;
+      asWritten(() => endedBy(word));
+      return { parent, word, terms: this.#terms.get(parent.job) ?? null };
+    });
+  }
+
+  // Look for the terms of jobs that were posted before a block, no further back than it is worth.
+  async #learn(jobs: readonly Hex[], before: number): Promise<void> {
+    const missing = new Set(jobs.filter((job) => !this.#terms.has(job)));
+    if (missing.size === 0) return;
+    const from = Math.max(this.market.network.deployBlock, before - FAR);
+    for await (const { posts } of this.#posts(from, before, [...missing])) {
+      for (const { posted } of posts) {
+        this.#terms.set(posted.jobId, posted.terms);
+        missing.delete(posted.jobId);
+      }
+      if (missing.size === 0) return;
+    }
+    for (const job of missing) this.#terms.set(job, null);
   }
 
   // Read a job's events from its post up to a block, oldest first; those that fit no unit of it are strays.
@@ -121,7 +192,7 @@ export class Jobs {
     const filter = { addresses: [this.market.network.contracts.JobRegistry], topics: [null, posted.jobId] };
     const range = { from: posted.log.blockNumber, to: head.number, backwards: false };
     const found: MarketEvent[] = [];
-    for await (const piece of pieces(this.market.rpc, filter, range, this.#span)) {
+    for await (const piece of this.market.past.logs(filter, range, this.#span)) {
       for (const event of eventsIn(piece.logs, this.market.network, this.strays)) {
         const why = misplaced(event, posted);
         if (why === "") found.push(event);
@@ -131,27 +202,51 @@ export class Jobs {
     return found;
   }
 
-  // Posts of a range, newest first; all, or those of one id.
-  async #posts(from: number, to: number, id?: Hex): Promise<Post[]> {
-    const { network, rpc } = this.market;
-    const topics = id === undefined ? [topicOf("JobPosted")] : [topicOf("JobPosted"), id];
+  // Posts of the newest blocks up to one, as many as are served at once, and the first of these blocks.
+  async #before(to: number): Promise<{ readonly from: number; readonly posts: readonly Post[] }> {
+    for await (const piece of this.#posts(this.market.network.deployBlock, to)) return piece;
+    return { from: to, posts: [] };
+  }
+
+  // Posts of a range, newest first, by its pieces; all, or those of some ids.
+  async *#posts(
+    from: number,
+    to: number,
+    ids?: readonly Hex[],
+  ): AsyncGenerator<{ readonly from: number; readonly posts: readonly Post[] }> {
+    const { network, past } = this.market;
+    const topics = ids === undefined ? [topicOf("JobPosted")] : [topicOf("JobPosted"), ids];
     const filter = { addresses: [network.contracts.JobRegistry], topics };
-    const found: Post[] = [];
-    for await (const piece of pieces(rpc, filter, { from, to, backwards: true }, this.#span)) {
-      const here: Post[] = [];
+    for await (const piece of past.logs(filter, { from, to, backwards: true }, this.#span)) {
+      const posts: Post[] = [];
       for (const event of eventsIn(piece.logs, network, this.strays)) {
         if (event.name !== "JobPosted") continue;
-        here.push({ posted: postedOf(event, network), number: small(event.number), previous: small(event.previous) });
+        posts.push({ posted: postedOf(event, network), number: small(event.number), previous: small(event.previous) });
       }
-      found.push(...here.reverse());
+      yield { from: piece.from, posts: posts.reverse() };
     }
-    return found;
   }
 }
 
-// How many leases of a job have ended, of how many.
+// Return a job as it stands at a later second, if nothing has happened to it since.
+export const standingAt = (one: Standing, now: number): Standing => ({
+  ...one,
+  view: viewOf(one.posted.terms, one.header, one.view.stored, now),
+});
+
+// Name a job's state, as `hearth jobs` does.
+export const stateOfStanding = ({ partial, header, view }: Standing): string =>
+  partial ? (header?.waiting === true ? "blocked" : "running") : stateOf(view);
+
+// Say what a job came to; an array of many units that has not ended is pending.
+export const verdictOfStanding = ({ partial, view }: Standing): Verdict => (partial ? "pending" : verdictOf(view));
+
+const hasEnded = (header: Header): boolean =>
+  header.done + header.failed === (header.closed ? header.touched : header.leases);
+
+// How many leases of a job have ended, of how many; those of a closed array that nobody took have.
 export function progressOf({ posted, header, view }: Standing): { readonly ended: number; readonly of: number } {
   const of = leasesOf(posted.terms);
-  if (header !== null) return { ended: header.done + header.failed, of };
+  if (header !== null) return { ended: header.done + header.failed + (header.closed ? of - header.touched : 0), of };
   return { ended: view.units[0] !== undefined && isTerminal(view.units[0].state) ? 1 : 0, of };
 }

@@ -1,13 +1,14 @@
 // Logs of a range of blocks in pieces that halve as providers refuse, and grow again; newest first or oldest first.
 //
 // Public nodes serve ranges of 10,000 blocks, some of 5, and say so in their own words: any refusal of a range of more
-// than one block is taken for "too wide". Mirrors hearth/chain/rpc.py `logs`.
+// than one block is taken for "too wide", and so is an answer that is longer than is read. Mirrors hearth/chain/rpc.py `logs`.
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { type Log, logsOf } from "../core/logs";
-import { lies } from "./answers";
-import type { Rpc } from "./rpc";
+import { type Block, block, lies } from "./answers";
+import type { Ask, Said } from "./endpoint";
+import { type Rpc, TooMuch } from "./rpc";
 
 export interface Filter {
   readonly addresses: readonly Hex[];
@@ -20,6 +21,16 @@ export interface Piece {
   readonly to: number;
   readonly logs: readonly Log[];
 }
+
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+  // The newest piece first.
+  readonly backwards: boolean;
+}
+
+// A block by which a reader says of which chain its logs are.
+export type Mark = Pick<Block, "number" | "hash">;
 
 export const MAX_SPAN = 10_000;
 const GROW_AFTER = 8;
@@ -43,28 +54,65 @@ export class Span {
 }
 
 // Yield every piece of from..to, both included: the newest first where `backwards`. Within a piece logs are in chain
-// order. Throws RPC_UNAVAILABLE, RPC_ERROR where a single block is refused, RPC_LIES for logs that were not asked for.
+// order; with a piece of blocks up to `mark`, if one is given, comes the hash that this block had at the time, undefined
+// where the provider does not say: it is asked for in the same request. Throws RPC_UNAVAILABLE, RPC_ERROR where a single block is refused, RPC_LIES for logs that were not asked for.
 export async function* pieces(
   rpc: Rpc,
   filter: Filter,
-  range: { readonly from: number; readonly to: number; readonly backwards: boolean },
+  range: Range,
   span: Span = new Span(),
-): AsyncGenerator<Piece> {
+  mark?: number,
+): AsyncGenerator<Piece & { readonly marked: Hex | undefined }> {
   let { from, to } = range;
   while (from <= to) {
     const width = Math.min(span.width, to - from + 1);
     const piece = range.backwards ? { from: to - width + 1, to } : { from, to: from + width - 1 };
-    const [said] = await rpc.ask([{ method: "eth_getLogs", params: [asked(filter, piece)] }]);
+    const logs = { method: "eth_getLogs", params: [asked(filter, piece)] };
+    const [said, beside] = await answered(rpc, mark === undefined || piece.from > mark ? [logs] : [logs, blockAsk(mark)], width > 1);
     if (said === undefined || !said.ok) {
       if (width === 1) throw new HearthError("RPC_ERROR", `the RPC refuses logs: ${said?.message ?? ""}`, "name another RPC");
       span.refused(width);
       continue;
     }
-    yield { ...piece, logs: checked(logsOf(said.value), filter, piece) };
     span.served();
+    const marked = mark === undefined ? undefined : blockOf(beside, mark)?.hash;
+    yield { ...piece, logs: checked(logsOf(said.value), filter, piece), marked };
     if (range.backwards) to = piece.from - 1;
     else from = piece.to + 1;
   }
+}
+
+// What was said to a request; nothing where the answer was too much, and less can be asked for.
+async function answered(rpc: Rpc, asks: readonly Ask[], wide: boolean): Promise<readonly Said[]> {
+  try {
+    return await rpc.ask(asks);
+  } catch (error) {
+    if (wide && error instanceof TooMuch) return [];
+    throw error;
+  }
+}
+
+export const blockAsk = (number: number): Ask => ({ method: "eth_getBlockByNumber", params: [`0x${number.toString(16)}`, false] });
+
+// The block that was asked for by its number; undefined where the provider has none there, or says anything else.
+export function blockOf(said: Said | undefined, number: number): Block | undefined {
+  try {
+    const found = said?.ok === true ? block(said.value) : undefined;
+    return found?.number === number ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+// Say whether a filter asks for a log.
+export function fits(log: Log, filter: Filter): boolean {
+  return (
+    filter.addresses.includes(log.address) &&
+    filter.topics.every((wanted, at) => {
+      const topic = log.topics[at];
+      return wanted === null || (topic !== undefined && (typeof wanted === "string" ? topic === wanted : wanted.includes(topic)));
+    })
+  );
 }
 
 function asked(filter: Filter, piece: { from: number; to: number }): Record<string, unknown> {
@@ -76,17 +124,12 @@ function asked(filter: Filter, piece: { from: number; to: number }): Record<stri
   };
 }
 
-function checked(found: readonly Log[], filter: Filter, piece: { from: number; to: number }): Log[] {
+// Return logs in chain order. Throws RPC_LIES for one that is beyond filter and range, and for one that is there twice.
+export function checked(found: readonly Log[], filter: Filter, piece: { from: number; to: number }): Log[] {
   const seen = new Set<string>();
   for (const one of found) {
     const place = `${one.blockHash} ${one.logIndex}`;
-    const fits = filter.topics.every((wanted, at) => {
-      const topic = one.topics[at];
-      return wanted === null || (topic !== undefined && (typeof wanted === "string" ? topic === wanted : wanted.includes(topic)));
-    });
-    if (!filter.addresses.includes(one.address) || !fits || one.blockNumber < piece.from || one.blockNumber > piece.to) {
-      throw lies("a log that was not asked for");
-    }
+    if (!fits(one, filter) || one.blockNumber < piece.from || one.blockNumber > piece.to) throw lies("a log that was not asked for");
     if (seen.has(place)) throw lies("a log twice");
     seen.add(place);
   }

@@ -17,10 +17,11 @@ import { refusalIn } from "../core/revert";
 import { jobIdOfWords } from "../core/terms";
 import type { Node } from "../core/types";
 import { type TermsWords, unpackNodeState, unpackOffer } from "../core/words";
-import { logsOf } from "../core/logs";
+import { type Log, logsOf } from "../core/logs";
 import { small } from "../core/numbers";
 import { amount, type Block, block, hexOf, lies, type Receipt, receipt } from "./answers";
 import type { Ask, Said } from "./endpoint";
+import { type Past, toldAnew } from "./past";
 import { resultOf, type Rpc } from "./rpc";
 
 // Entries that Lens answers in one call.
@@ -60,6 +61,14 @@ export interface Status {
   readonly kept: readonly bigint[];
 }
 
+// What came since a block: the newest block, whether a contract of the market may have logged anything meanwhile, and
+// whether the chain has lost the block before.
+export interface Since {
+  readonly head: Block;
+  readonly changed: boolean;
+  readonly reorged: boolean;
+}
+
 // Terms without any, whose id tells with which chain id ids are made.
 const NO_TERMS: TermsWords = [0n, ZERO_HASH, 0n, 0n, 0n, 0n, 0n, 0n, ZERO_HASH];
 
@@ -75,11 +84,12 @@ export class Market {
   constructor(
     readonly network: Network,
     readonly rpc: Rpc,
+    readonly past: Past = toldAnew(rpc),
   ) {}
 
   // Refuse a wrong chain, other code than the network file names, and contracts that make ids otherwise than it says.
-  // One round trip. Throws WRONG_CHAIN, WRONG_CONTRACTS, RPC_UNAVAILABLE.
-  async check(): Promise<void> {
+  // One round trip, which brings the newest block along. Throws WRONG_CHAIN, WRONG_CONTRACTS, RPC_UNAVAILABLE.
+  async check(): Promise<Block> {
     const { network } = this;
     const ids = jobIdView(network);
     const rules = rulesView(network);
@@ -88,6 +98,7 @@ export class Market {
       { method: "eth_getBlockByNumber", params: ["0x0", false] },
       askOf(ids, "latest"),
       askOf(rules, "latest"),
+      { method: "eth_getBlockByNumber", params: ["latest", false] },
       ...CONTRACTS.map((name) => ({ method: "eth_getCode", params: [network.contracts[name], "latest"] })),
     ]);
     const served = amount(resultOf(said[0], "eth_chainId"), "a chain id");
@@ -99,7 +110,7 @@ export class Market {
       );
     }
     CONTRACTS.forEach((name, at) => {
-      const code = hexOf(resultOf(said[4 + at], "eth_getCode"), "code");
+      const code = hexOf(resultOf(said[5 + at], "eth_getCode"), "code");
       const wanted = network.codeHashes.get(name);
       if (code === "0x" || (wanted !== undefined && keccak256(fromHex(code)) !== wanted)) {
         throw wrong(`${name} at ${network.contracts[name]} holds other code than network ${network.name} names`);
@@ -111,24 +122,22 @@ export class Market {
     if (answerOf(rules, said[3]) !== network.contracts.Rules) {
       throw wrong(`JobRegistry of network ${network.name} goes by other Rules than the network file names`);
     }
+    return block(resultOf(said[4], "the newest block"));
   }
 
+  // The newest block.
   async head(): Promise<Block> {
     return block(await this.rpc.one("eth_getBlockByNumber", ["latest", false]));
   }
 
-  // Look what came since a block, in one round trip: the newest block, whether the chain still holds the one before, and
-  // whether a contract of the market has logged anything meanwhile. What cannot be known counts as a change.
-  async since(before: Block): Promise<{ readonly head: Block; readonly changed: boolean; readonly reorged: boolean }> {
+  // Look what came since a block, in one round trip. What cannot be known counts as a change, and where `withLogs` is
+  // false, since it may be much, nobody asks.
+  async since(before: Block, withLogs = true): Promise<Since> {
+    const filter = { address: Object.values(this.network.contracts), fromBlock: hexNumber(before.number + 1), toBlock: "latest" };
     const said = await this.rpc.ask([
       { method: "eth_getBlockByNumber", params: ["latest", false] },
       { method: "eth_getBlockByNumber", params: [hexNumber(before.number), false] },
-      {
-        method: "eth_getLogs",
-        params: [
-          { address: Object.values(this.network.contracts), fromBlock: hexNumber(before.number + 1), toBlock: "latest" },
-        ],
-      },
+      ...(withLogs ? [{ method: "eth_getLogs", params: [filter] }] : []),
     ]);
     const head = block(resultOf(said[0], "the newest block"));
     const kept = said[1]?.ok === true && said[1].value !== null && block(said[1].value).hash === before.hash;
@@ -138,14 +147,37 @@ export class Market {
     return { head, changed: reorged || !quiet, reorged };
   }
 
-  // Return the second of each block, and what each transaction used; both are kept for good.
+  // Run a reading that finds out by itself whether logs are missing or wrong: before it accuses anybody over what was kept
+  // of an earlier visit, that is forgotten, and it is run again.
+  async sure<T>(read: () => Promise<T>, accuses: (found: T) => boolean = () => false): Promise<T> {
+    try {
+      const found = await read();
+      if (!accuses(found) || !(await this.#forget())) return found;
+    } catch (error) {
+      if (!(error instanceof HearthError) || error.code !== "RPC_LIES" || !(await this.#forget())) throw error;
+    }
+    return read();
+  }
+
+  #forget(): Promise<boolean> {
+    this.#times.clear();
+    return this.past.forget();
+  }
+
+  // Return the second of each block, and what each log's transaction came to; both are kept. A transaction that a reorg
+  // has put into another block is asked for again. Throws RPC_ERROR where the provider has one of them no more.
   async about(
     blocks: readonly Hex[],
-    transactions: readonly Hex[],
+    logs: readonly Log[],
   ): Promise<{ readonly times: ReadonlyMap<Hex, number>; readonly receipts: ReadonlyMap<Hex, Receipt> }> {
+    const places = new Map(logs.map((log) => [log.txHash, log.blockHash]));
+    const untold = [...new Set(blocks)].filter((one) => !this.#times.has(one));
+    if (untold.length > 0) for (const [hash, time] of await this.past.times(untold)) this.#times.set(hash, time);
     const asks = [
-      ...[...new Set(blocks)].filter((one) => !this.#times.has(one)).map((hash) => [BY_HASH, hash] as const),
-      ...[...new Set(transactions)].filter((one) => !this.#receipts.has(one)).map((hash) => [RECEIPT, hash] as const),
+      ...untold.filter((one) => !this.#times.has(one)).map((hash) => [BY_HASH, hash] as const),
+      ...[...places]
+        .filter(([hash, place]) => this.#receipts.get(hash)?.blockHash !== place)
+        .map(([hash]) => [RECEIPT, hash] as const),
     ];
     for (let start = 0; start < asks.length; start += AT_ONCE) {
       const some = asks.slice(start, start + AT_ONCE);
@@ -154,10 +186,12 @@ export class Market {
       );
       some.forEach(([method, hash], place) => {
         const value = resultOf(said[place], method);
+        if (value === null) throw new HearthError("RPC_ERROR", `the RPC does not have ${hash} any more`, "look again");
         if (method === RECEIPT) this.#receipts.set(hash, receipt(value, hash));
         else this.#times.set(hash, named(block(value), hash).time);
       });
     }
+    this.past.keepTimes(new Map(untold.map((hash) => [hash, this.#times.get(hash) as number])));
     return { times: this.#times, receipts: this.#receipts };
   }
 

@@ -22,6 +22,9 @@ export interface Panel {
 const COOL_DOWN = 15_000;
 const TIMEOUT = 20_000;
 
+// Nobody answered, and who was asked would have answered less.
+export class TooMuch extends HearthError {}
+
 interface State {
   readonly provider: Provider;
   requests: number;
@@ -29,6 +32,8 @@ interface State {
   lastFailure: string;
   took: number | undefined;
   restingUntil: number;
+  // It has asked not to be asked before.
+  aloneUntil: number;
 }
 
 export class Rpc {
@@ -45,6 +50,7 @@ export class Rpc {
       lastFailure: "",
       took: undefined,
       restingUntil: 0,
+      aloneUntil: 0,
     }));
   }
 
@@ -55,17 +61,25 @@ export class Rpc {
     }
     const began = this.now();
     const faults: string[] = [];
+    let tooMuch = false;
     // A resting one is asked after the others, not never: it may be the only one.
     const order = [...this.#states].sort((a, b) => Number(a.restingUntil > began) - Number(b.restingUntil > began));
     for (const state of order) {
+      if (state.aloneUntil > began) {
+        const seconds = Math.ceil((state.aloneUntil - began) / 1_000);
+        faults.push(`${state.provider.name}: ${state.lastFailure}, and not to be asked for ${seconds} s`);
+        continue;
+      }
       try {
         return await this.#of(state, asks);
       } catch (error) {
         if (!(error instanceof ProviderFailed)) throw error;
+        tooMuch ||= error.tooMuch;
         faults.push(error.message);
       }
     }
-    throw new HearthError("RPC_UNAVAILABLE", `no RPC answers: ${faults.join("; ")}`, "see the RPC panel, or name another");
+    const what = ["RPC_UNAVAILABLE", `no RPC answers: ${faults.join("; ")}`, "see the RPC panel, or name another"] as const;
+    throw tooMuch ? new TooMuch(...what) : new HearthError(...what);
   }
 
   // Ask one thing. Throws RPC_UNAVAILABLE, or RPC_ERROR where the provider refuses it.
@@ -98,6 +112,7 @@ export class Rpc {
         state.failures += 1;
         state.lastFailure = error.why;
         state.restingUntil = this.now() + Math.max(COOL_DOWN, error.wait);
+        state.aloneUntil = this.now() + error.wait;
       }
       throw error;
     }

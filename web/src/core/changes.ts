@@ -18,7 +18,8 @@ export interface Change {
 const OPS: ReadonlySet<bigint> = new Set(Object.values(CHANGE_OP).map(BigInt));
 const WITH_ADDRESS: ReadonlySet<number> = new Set(ADDRESS_OPS);
 
-// Return a change that a Steward would queue. Throws BAD_CHANGE for another operation, and for a word that is no address.
+// Return a change that a Steward would queue. Throws BAD_CHANGE for another operation, and for a word that is no
+// address.
 export function changeOf(op: bigint, word: bigint, salt: bigint): Change {
   if (!OPS.has(op)) throw new HearthError("BAD_CHANGE", `${op} is not a valid ChangeOp`);
   if (word < 0n || word >> 256n !== 0n || salt < 0n || salt >> 256n !== 0n) {

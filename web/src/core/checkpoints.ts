@@ -1,4 +1,5 @@
-// What a job's attempts left for the next ones, and what came of it: by its events. Mirrors hearth/client/checkpoints.py.
+// What a job's attempts left for the next ones, and what came of it: by its events. Mirrors
+// hearth/client/checkpoints.py.
 
 import { SENTINEL } from "../generated/bounds";
 import { STATE } from "../generated/states";
@@ -7,8 +8,8 @@ import { stateCid } from "./sentences";
 import { isTerminal } from "./types";
 import { unpackUnit } from "./words";
 
-// The last checkpoint of an attempt: `seconds` after its start, the CID of its files, and what it earned. It is `kept` once
-// the attempt is lost and its unit open again, as long as a result may be made of it.
+// The last checkpoint of an attempt: `seconds` after its start, the CID of its files, and what it earned. It is `kept`
+// once the attempt is lost and its unit open again, as long as a result may be made of it.
 export interface Checkpoint {
   readonly attempt: number;
   readonly node: number;

@@ -10,7 +10,7 @@ import { changeId, changeOf } from "./changes";
 import { HearthError } from "./errors";
 import type { Log } from "./logs";
 import type { Contract } from "./network";
-import { type TermsWords, unpackHeader, unpackOffer, unpackTerms, unpackUnit } from "./words";
+import { type TermsWords, unpackHeader, unpackOffer, unpackPolicy, unpackTerms, unpackUnit } from "./words";
 
 type Layout = (typeof EVENTS)[number];
 type FieldOf<L extends Layout> = L["fields"][number];
@@ -140,8 +140,12 @@ function check(layout: Layout, values: Values): void {
   }
 }
 
+// Refuse terms that no contract takes and that nothing can be divided by.
 function checkTerms(words: TermsWords): void {
-  if (unpackTerms(words).chunk === 0) throw badLog("it posts leases of no unit");
+  const terms = unpackTerms(words);
+  if (terms.chunk === 0) throw badLog("it posts leases of no unit");
+  if (terms.ceiling === 0n) throw badLog("it posts units that pay nothing");
+  if (unpackPolicy(terms.policy).claimRamp === 0) throw badLog("it posts units whose price for claims never rises");
 }
 
 // Refuse an index that no job has, and a word that is none of a unit's, or for index ALL none of an array's.

@@ -1,6 +1,7 @@
 // A job's events folded into what storage holds of it: its units' words, its array's header, each unit's attempts. The
-// library reads storage instead; that both agree after every block is what the vectors `books` hold. Every event of a unit
-// carries the unit's new word, so that the last one counts; leases of an array are opened in order, each by an event.
+// library reads storage instead; that both agree after every block is what the vectors `books` hold. Every event of a
+// unit carries the unit's new word, so that the last one counts; leases of an array are opened in order, each by an
+// event.
 
 import { SENTINEL, ZERO_HASH } from "../generated/bounds";
 import { OUTCOME, STATE, UNIT_FLAG, VERDICT } from "../generated/states";
@@ -13,7 +14,8 @@ import { hasResult, type Header, isTerminal, leasesOf, NEW_UNIT, type Unit, wind
 import { type JobView, viewOf } from "./view";
 import { unpackAccused, unpackHeader, unpackUnit } from "./words";
 
-// One lease of a unit, from its start: `end` is the event that ended it, null while it runs or waits for its settlement.
+// One lease of a unit, from its start: `end` is the event that ended it, null while it runs or waits for its
+// settlement.
 export interface Attempt {
   readonly number: number;
   readonly node: number;
@@ -57,8 +59,8 @@ export class JobFold {
     }
   }
 
-  // Fold one event, in the order of the chain. Returns why it is none of this job's units, "" where it was folded, or is
-  // about no unit.
+  // Fold one event, in the order of the chain. Returns why it is none of this job's units, "" where it was folded, or
+  // is about no unit.
   add(event: MarketEvent): string {
     if (!isUnitEvent(event) || event.jobId !== this.posted.jobId) return "";
     const why = misplaced(event, this.posted);

@@ -94,7 +94,8 @@ export class History {
     for (const [index, one] of stored.entries()) {
       const { unit } = one.view;
       if (unit.state === STATE.SETTLED) told.settled += 1;
-      if (unit.state === STATE.REFUNDED || (unit.state === STATE.SETTLED && unit.outcome !== OUTCOME.OK)) told.failed += 1;
+      const failed = unit.state === STATE.SETTLED && unit.outcome !== OUTCOME.OK;
+      if (failed || unit.state === STATE.REFUNDED) told.failed += 1;
       if (hasResult(unit.state)) told.results.set(index, one.view);
       this.#compareCheckpoints(posted, index, one, here);
       const expected = this.word(jobId, BigInt(index));
@@ -141,8 +142,8 @@ export class History {
     this.faults.push(`${told} earned ${event.pay} with a fee of ${event.fee}, and ${split}`);
   }
 
-  // Compare what was told to be paid for the checkpoints that a unit's result was made of with what had to be. Of a node
-  // that has left by now the chain does not say any more whether it was there.
+  // Compare what was told to be paid for the checkpoints that a unit's result was made of with what had to be. Of a
+  // node that has left by now the chain does not say any more whether it was there.
   #compareCheckpoints(posted: Posted, index: number, one: UnitStatus, here: ReadonlySet<number>): void {
     const { terms, jobId } = posted;
     const { unit } = one.view;

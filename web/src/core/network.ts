@@ -6,6 +6,7 @@
 import { CONTRACTS, LOCAL_CHAIN_ID, NODE_PARAMETERS, PROTOCOL_VERSION } from "../generated/contracts";
 import { fromHex, type Hex, toHex } from "./bytes";
 import { HearthError } from "./errors";
+import { shownLine } from "./text";
 
 export type Contract = (typeof CONTRACTS)[number];
 export type NodeParameter = (typeof NODE_PARAMETERS)[number];
@@ -39,6 +40,9 @@ type Raw = Readonly<Record<string, unknown>>;
 
 const MAX_TEXT = 2_048;
 const MAX_URLS = 64;
+// Characters of a name and of a symbol that are shown.
+const MAX_NAME = 64;
+const MAX_SYMBOL = 16;
 
 // Read a network file. Throws BAD_NETWORK for another form, WRONG_VERSION for another protocol.
 export function networkOf(value: unknown): Network {
@@ -50,13 +54,14 @@ export function networkOf(value: unknown): Network {
   const chainId = whole(raw["chain_id"], "chain_id");
   const deployed = raw["deployed_chain_id"] ?? null;
   const network: Network = {
-    name: text(raw["name"], "name"),
+    name: shownLine(text(raw["name"], "name"), MAX_NAME),
     chainId,
     jobChainId: deployed === null ? chainId : whole(deployed, "deployed_chain_id"),
     genesisHash: hash(raw["genesis_hash"], "genesis_hash"),
     contracts: record(CONTRACTS, (name) => address(contracts[name], `contracts.${name}`)),
     asset: {
-      symbol: text(asset["symbol"], "asset.symbol"),
+      // It stands beside every amount, so that it must move nothing there.
+      symbol: shownLine(text(asset["symbol"], "asset.symbol"), MAX_SYMBOL),
       decimals: Number(whole(asset["decimals"], "asset.decimals", 255n)),
       address: (asset["address"] ?? null) === null ? null : address(asset["address"], "asset.address"),
     },

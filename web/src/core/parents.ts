@@ -1,5 +1,6 @@
-// What a job waits for before it opens: its parents' ends. Mirrors hearth/protocol/parents.py. The list of a job's parents
-// is posted beside its terms, which hold its hash: a word of conditions, two bits for each parent, then their ids.
+// What a job waits for before it opens: its parents' ends. Mirrors hearth/protocol/parents.py. The list of a job's
+// parents is posted beside its terms, which hold its hash: a word of conditions, two bits for each parent, then their
+// ids.
 
 import { MAX_PARENTS, ZERO_HASH } from "../generated/bounds";
 import { CONDITION, ENDED, PROGRESS } from "../generated/parents";
@@ -20,8 +21,8 @@ export interface Parent {
   readonly condition: Condition;
 }
 
-// Return the list that `post` and `unlock` take: the conditions, then the ids; empty for no parents. Throws BAD_PARENTS for
-// more than MAX_PARENTS.
+// Return the list that `post` and `unlock` take: the conditions, then the ids; empty for no parents. Throws BAD_PARENTS
+// for more than MAX_PARENTS.
 export function packParents(parents: readonly Parent[]): readonly Hex[] {
   if (parents.length === 0) return [];
   if (parents.length > MAX_PARENTS) throw bad(`${parents.length} parents are more than ${MAX_PARENTS}`);
@@ -45,8 +46,8 @@ export function parentsHash(packed: readonly Hex[]): Hex {
   return packed.length === 0 ? ZERO_HASH : keccakOf([32n, BigInt(packed.length), ...packed]);
 }
 
-// Say by a job's own word, as `Lens.jobs` returns it, how the job has ended. Zero, and the word of an array's unit, are no
-// jobs: they never end. Throws BAD_WORD for a word that no contract writes.
+// Say by a job's own word, as `Lens.jobs` returns it, how the job has ended. Zero, and the word of an array's unit, are
+// no jobs: they never end. Throws BAD_WORD for a word that no contract writes.
 export function endedBy(word: bigint): Ended {
   if (!isHeader(word)) {
     const unit = unpackUnit(word);

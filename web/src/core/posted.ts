@@ -1,6 +1,6 @@
 // Jobs as their logs posted them, and the events of a market among logs. Mirrors events_in and posted_of of
-// hearth/market/reads.py and misplaced of hearth/client/reading.py: an id is recomputed from the terms and never trusted,
-// and what no contract of the market writes is stepped over and counted, so that no log stops a reader.
+// hearth/market/reads.py and misplaced of hearth/client/reading.py: an id is recomputed from the terms and never
+// trusted, and what no contract of the market writes is stepped over and counted, so that no log stops a reader.
 
 import { SENTINEL } from "../generated/bounds";
 import type { Hex } from "./bytes";

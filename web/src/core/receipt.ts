@@ -65,9 +65,10 @@ export interface Shares {
   readonly keepers: bigint;
 }
 
-// Return the shares of a job in a transaction with these events. A split names the submitter, who may have other jobs in
-// the same transaction: it is of the job whose event came last before it, since the registry tells of a unit and then
-// splits. The place of a share says whose it is (contracts/JobRegistry.vy); an account may be several parties at once.
+// Return the shares of a job in a transaction with these events. A split names the submitter, who may have other jobs
+// in the same transaction: it is of the job whose event came last before it, since the registry tells of a unit and
+// then splits. The place of a share says whose it is (contracts/JobRegistry.vy); an account may be several parties at
+// once.
 export function sharesIn(events: Iterable<MarketEvent>, job: Hex, registry: Hex): Shares {
   const found = { refunded: 0n, settled: 0n, keepers: 0n };
   let last: MarketEvent | null = null;

@@ -190,7 +190,8 @@ function found(field: string, src: string, sources: Sources): Data {
 
 // The disk that a unit gets, whole GiB: what is asked, else the bytes that inputs and outputs need.
 function diskGib(asked: string | null, needed: bigint): number {
-  const disk = asked === null ? (needed > 1n ? needed : 1n) : parseSize(asked);
+  // An output has a byte at least, so that this is never none.
+  const disk = asked === null ? needed : parseSize(asked);
   if (disk < needed) {
     throw refuse("resources.disk", `${asked} is less than inputs and outputs need`, `use ${gibCeil(needed)}GiB`);
   }

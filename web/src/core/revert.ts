@@ -1,6 +1,6 @@
-// What a contract's refusal says: the reason in a revert's return data, and the sentence that people read of it. Mirrors
-// hearth/chain/port.py (revert_reason, refused) and the part of hearth/chain/answers.py that finds a refusal in a
-// provider's error. All of it is written by strangers: whatever they send, the answer is a text or none.
+// What a contract's refusal says: the reason in a revert's return data, and the sentence that people read of it.
+// Mirrors hearth/chain/port.py (revert_reason, refused) and the part of hearth/chain/answers.py that finds a refusal in
+// a provider's error. All of it is written by strangers: whatever they send, the answer is a text or none.
 
 import { ERROR, HINTS, PANIC, PANICS, REASONS, REFUSED } from "../generated/reasons";
 import { fromHex, type Hex, toHex } from "./bytes";

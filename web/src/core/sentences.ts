@@ -1,5 +1,5 @@
-// What people read of an event, word for word as `hearth job show` and `hearth net events` say it. Mirrors event_facts of
-// hearth/client/views.py. Amounts are rounded and in the market's asset, times UTC.
+// What people read of an event, word for word as `hearth job show` and `hearth net events` say it. Mirrors event_facts
+// of hearth/client/views.py. Amounts are rounded and in the market's asset, times UTC.
 
 import { SENTINEL } from "../generated/bounds";
 import { EVENTS } from "../generated/events";
@@ -191,7 +191,8 @@ function marketText(event: Extract<MarketEvent, { name: MarketName }>, asset: As
     case "OperatorOffered":
       return isZero(event.operator)
         ? `node ${event.node} stays with its operator`
-        : `node ${event.node} is offered to the operator ${event.operator}, until whose first beat the present one serves`;
+        : `node ${event.node} is offered to the operator ${event.operator}, ` +
+            "until whose first beat the present one serves";
     case "OperatorChanged":
       return `node ${event.node} has the operator ${event.operator}`;
     case "OwnerOffered":

@@ -90,7 +90,9 @@ function nextSubmitted({ terms, policy, now }: JobView, unit: Unit, attesters: H
       `signed, hearth job confirm JOB FILE --attesters FILE; then anyone may ${end}${accept}`
     );
   }
-  if (proven) return `its judge ${terms.judge} may confirm it until ${until(since, now)}; then anyone may ${end}${accept}`;
+  if (proven) {
+    return `its judge ${terms.judge} may confirm it until ${until(since, now)}; then anyone may ${end}${accept}`;
+  }
   if (now < challengeEnd(terms, unit)) {
     return `its judge ${terms.judge} may dispute it; anyone may settle it from ${until(since, now)}${accept}`;
   }

@@ -31,7 +31,8 @@ export function asWritten<T>(unpack: () => T): T {
   }
 }
 
-// Return what a job's own word says: the header of an array, or null and the unit of a one-lease job. Throws RPC_BROKEN.
+// Return what a job's own word says: the header of an array, or null and the unit of a one-lease job. Throws
+// RPC_BROKEN.
 export function jobOf(word: bigint): { readonly header: Header } | { readonly header: null; readonly unit: Unit } {
   return asWritten(() => (isHeader(word) ? { header: unpackHeader(word) } : { header: null, unit: unpackUnit(word) }));
 }

@@ -41,8 +41,8 @@ export const isBlocked = ({ header, units }: JobView): boolean =>
 export const isFinished = (view: JobView): boolean =>
   untouched(view) === 0 && view.units.every((unit) => isTerminal(unit.state));
 
-// Say whether every lease has ended, or has a result that nobody but its submitter may settle for long: there is nothing
-// to wait for then, since a result does not change.
+// Say whether every lease has ended, or has a result that nobody but its submitter may settle for long: there is
+// nothing to wait for then, since a result does not change.
 export const isDelivered = (view: JobView): boolean =>
   untouched(view) === 0 && view.units.every((unit) => isTerminal(unit.state) || waits(view, unit) > LONG_SECONDS);
 
@@ -99,8 +99,8 @@ export function requireUnit(view: JobView, unit: number, name: string): void {
   );
 }
 
-// The seconds that a unit's result waits before anyone may settle it, 0 for other units. What has to be proven, or is held
-// by its judge, may still end in a refund at any time.
+// The seconds that a unit's result waits before anyone may settle it, 0 for other units. What has to be proven, or is
+// held by its judge, may still end in a refund at any time.
 function waits({ terms, policy, now }: JobView, unit: Unit): number {
   if (unit.state !== STATE.SUBMITTED || (terms.flags & TERMS_FLAG.PROVEN) !== 0) return 0;
   return Math.max(0, settleableFrom(terms, policy, unit) - now);

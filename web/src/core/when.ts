@@ -31,7 +31,8 @@ function momentIn(text: string): number | undefined {
   const part = (group: number): number => Number.parseInt(match[group] ?? "0", 10);
   const [year, month, day] = [part(1), part(2), part(3)];
   const [hour, minute, second, offsetHour, offsetMinute] = [part(4), part(5), part(6), part(8), part(9)];
-  if (year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
+  // A month that is none has no days.
+  if (year < 1 || day < 1 || day > daysIn(year, month)) return undefined;
   if (hour > 23 || minute > 59 || second > 59 || offsetHour > 23 || offsetMinute > 59) return undefined;
   const offset = (offsetHour * 60 + offsetMinute) * 60;
   const local = daysTo(year, month, day) * DAY + hour * 3_600 + minute * 60 + second;

@@ -52,9 +52,8 @@ export async function readText(
   const isJson = /^[ \t\r\n]*\{/.test(text);
   if (isJson) {
     checkJson(text, name);
-    // Inside valid JSON a tab and a line end are white space only; YAML has the rest in this form alone.
-    text = text.replaceAll("\t", " ").replace(/\r\n?/g, "\n");
-    text = text.replace(UNPRINTABLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    // A line may end in CR alone in JSON; the rest YAML has in this form alone.
+    text = text.replace(/\r\n?/g, "\n").replace(UNPRINTABLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
   }
   const { value, source } = new Builder(yaml, name, text, isJson).build();
   return { value: substitute(value, source, variables) as ValueMap, source };

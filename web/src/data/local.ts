@@ -5,8 +5,11 @@
 // nothing.
 
 import { HearthError } from "../core/errors";
+import { recall, remember } from "./remember";
 
-const KEY = "hearth.token";
+export { sharedOrigin } from "./origin";
+
+const KEY = "token";
 const HEADER = "X-Hearth-Token";
 const FRAGMENT = "#token=";
 
@@ -16,20 +19,15 @@ export interface Local {
 }
 
 // Take the token out of the address. Call it once, before anything reads the route.
-export function takeToken(location: Location, history: History, storage: Storage): void {
+export function takeToken(location: Location, history: History): void {
   if (!location.hash.startsWith(FRAGMENT)) return;
-  storage.setItem(KEY, location.hash.slice(FRAGMENT.length));
+  remember(KEY, location.hash.slice(FRAGMENT.length));
   history.replaceState(null, "", `${location.pathname}${location.search}#/`);
-}
-
-// Where the page lies: a path gateway gives one origin to everybody, so nothing is to be signed or kept there.
-export function sharedOrigin(location: Location): boolean {
-  return /^\/(ipfs|ipns)\//.test(location.pathname);
 }
 
 // Ask the server that served this page, with the token. Throws OFFLINE where it does not answer.
 export async function askLocal(path: string, init: RequestInit = {}): Promise<Response> {
-  const token = localStorage.getItem(KEY);
+  const token = recall(KEY);
   const headers = new Headers(init.headers);
   if (token !== null) headers.set(HEADER, token);
   try {
@@ -62,7 +60,7 @@ function isLocal(value: unknown): value is Local {
   return (
     typeof said === "object" &&
     said !== null &&
-    said["schema"] === "hearth.web.local/1" &&
+    said["served_by"] === "hearth web" &&
     typeof said["network"] === "string" &&
     typeof said["writable"] === "boolean"
   );

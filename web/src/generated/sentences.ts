@@ -1,4 +1,4 @@
-// Words for outcomes, and bounds of what is said of times (hearth/client/views.py).
+// Words for outcomes and for conditions, and bounds of what is said of times (hearth/client/views.py, parents.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/sentences.py.
 
 export const OUTCOME_WORDS = {
@@ -11,6 +11,8 @@ export const OUTCOME_WORDS = {
   7: "given back: bad key",
   8: "given back: image missing",
 } as const;
+
+export const ASKED = { 1: "to end well", 2: "to fail", 3: "to end" } as const;
 
 export const YEAR_10000 = 253402300800 as const;
 

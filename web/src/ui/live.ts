@@ -1,11 +1,15 @@
-// The market as it is now: checked once, then its newest block as it comes. Hidden tabs ask nothing.
+// The market as it is now: checked once, and again after each reorg, then its newest block as it comes. One tab asks for all
+// of them, and hidden tabs ask nothing.
 
 import { useEffect, useState } from "preact/hooks";
 
 import type { Block } from "../chain/answers";
-import { Market } from "../chain/market";
+import { Market, type Since } from "../chain/market";
+import { Poller } from "../chain/poller";
 import { rpcOf } from "../chain/rpc";
+import { HearthError } from "../core/errors";
 import type { Network } from "../core/network";
+import { sharedOrigin } from "../data/origin";
 
 export type Live =
   | { readonly state: "none" }
@@ -27,61 +31,82 @@ export type Live =
 const POLL = 4_000;
 const LOCAL_POLL = 1_000;
 
+type Keeping = typeof import("../data/keeping");
+
+// On its way while the page finds out what it was opened with. An origin that is shared with strangers keeps nothing.
+const keeping: Promise<Keeping | undefined> = sharedOrigin(location)
+  ? Promise.resolve(undefined)
+  : import("../data/keeping").catch(() => undefined);
+
 export function useLive(network: Network | undefined): Live {
   const [live, setLive] = useState<Live>({ state: "none" });
   const [tries, setTries] = useState(0);
   useEffect(() => {
     if (network === undefined) return undefined;
     let ended = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let before: Block | undefined;
-    const market = new Market(network, rpcOf(network.rpc));
-    const wait = network.local ? LOCAL_POLL : POLL;
-
-    const look = async (): Promise<void> => {
-      timer = undefined;
-      if (!document.hidden) {
-        try {
-          const found =
-            before === undefined ? { head: await market.head(), changed: true, reorged: false } : await market.since(before);
-          before = found.head;
-          if (!ended) setLive((last) => next(last, market, found));
-        } catch (lost) {
-          if (!ended) setLive((last) => (last.state === "ready" ? { ...last, lost } : last));
-        }
-      }
-      // A hidden tab is woken by `shown`.
-      if (!ended && !document.hidden) timer = setTimeout(() => void look(), wait);
-    };
-    const shown = (): void => {
-      if (!document.hidden && timer === undefined) void look();
-    };
-
+    let close = (): void => undefined;
     setLive({ state: "opening" });
-    market.check().then(
-      () => {
-        if (ended) return;
-        document.addEventListener("visibilitychange", shown);
-        void look();
-      },
-      (error: unknown) => {
-        if (!ended) setLive({ state: "refused", error, retry: () => setTries((before) => before + 1) });
-      },
-    );
+    void keeping.then((kept) => {
+      if (!ended) close = follow(network, kept, setLive, () => setTries((last) => last + 1));
+    });
     return () => {
       ended = true;
-      if (timer !== undefined) clearTimeout(timer);
-      document.removeEventListener("visibilitychange", shown);
+      close();
     };
   }, [network, tries]);
   return live;
 }
 
-function next(
-  last: Live,
-  market: Market,
-  { head, changed, reorged }: { readonly head: Block; readonly changed: boolean; readonly reorged: boolean },
-): Live {
+type SetLive = (next: Live | ((last: Live) => Live)) => void;
+
+// Check a market and tell of it until the returned function is called.
+function follow(network: Network, keeping: Keeping | undefined, setLive: SetLive, retry: () => void): () => void {
+  let ended = false;
+  let poller: Poller | undefined;
+  const rpc = rpcOf(network.rpc);
+  const kept = keeping?.keptOf(network, rpc);
+  const market = new Market(network, rpc, kept?.past);
+  // A hidden tab does not look, and one that is shown again looks at once.
+  const turned = (): void => (document.hidden ? poller?.rest() : poller?.wake());
+  const end = (): void => {
+    ended = true;
+    poller?.close();
+    document.removeEventListener("visibilitychange", turned);
+  };
+  const refuse = (error: unknown): void => {
+    if (ended) return;
+    end();
+    setLive({ state: "refused", error, retry });
+  };
+  const tell = (news: Since): void => {
+    market.past.moved(news.head, news.reorged);
+    setLive((last) => next(last, market, news));
+  };
+  const look = async (before: Block, withLogs: boolean): Promise<Since> => {
+    const found = await market.since(before, withLogs);
+    // Another chain may have taken the place of the one that was checked.
+    if (found.reorged) await market.check();
+    return found;
+  };
+  const lost = (error: unknown): void => {
+    if (isOtherMarket(error)) refuse(error);
+    else setLive((last) => (last.state === "ready" ? { ...last, lost: error } : last));
+  };
+  const wait = network.local ? LOCAL_POLL : POLL;
+  market.check().then((head) => {
+    if (ended) return;
+    tell({ head, changed: true, reorged: false });
+    poller = new Poller(head, { wait, look, tell, lost, tabs: kept?.tabs });
+    document.addEventListener("visibilitychange", turned);
+    turned();
+  }, refuse);
+  return end;
+}
+
+const isOtherMarket = (error: unknown): boolean =>
+  error instanceof HearthError && (error.code === "WRONG_CHAIN" || error.code === "WRONG_CONTRACTS");
+
+function next(last: Live, market: Market, { head, changed, reorged }: Since): Live {
   const known = last.state === "ready" && last.market === market ? last : undefined;
   return {
     state: "ready",

@@ -3,7 +3,7 @@
 import "./style.css";
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { HearthError } from "../core/errors";
 import { type Network, networkOf } from "../core/network";
@@ -19,6 +19,7 @@ import { WORDS } from "./words";
 
 const PAGES = {
   jobs: Jobs,
+  submit: lazy(async () => (await import("./pages/submit")).Submit),
   workers: lazy(async () => (await import("./pages/workers")).Workers),
   network: lazy(async () => (await import("./pages/network")).NetworkPage),
   check: lazy(async () => (await import("./pages/check")).Check),
@@ -61,6 +62,7 @@ function App() {
   const context = source === undefined ? undefined : { ...source, live };
   const name = parts[0] === "job" ? "jobs" : (NAMES.find((one) => one === parts[0]) ?? "jobs");
   const Page = parts[0] === "job" ? JobPage : PAGES[name];
+  useArrival(parts.join("/"), parts[0] === "job" ? WORDS.job(shownLine(parts[1] ?? "", 14)) : WORDS.nav[name]);
   return (
     <>
       <a class="skip" href="#main" onClick={focusMain}>
@@ -95,6 +97,19 @@ function App() {
   );
 }
 
+// Name the page that was gone to, and put the keyboard at its beginning: whoever does not see it change must learn of it.
+function useArrival(path: string, name: string): void {
+  const before = useRef<string | undefined>(undefined);
+  useEffect(() => {
+    document.title = `${name} - ${WORDS.name}`;
+    if (before.current !== undefined && before.current !== path) {
+      document.getElementById("main")?.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
+    before.current = path;
+  }, [path]);
+}
+
 // The hash is the route's, so that a plain link to #main would leave the page.
 function focusMain(event: Event): void {
   event.preventDefault();
@@ -107,7 +122,7 @@ function servedBy({ opened }: Source): string {
   return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : WORDS.served.host;
 }
 
-takeToken(location, history, localStorage);
+takeToken(location, history);
 const root = document.getElementById("app");
 if (root !== null) {
   root.textContent = "";

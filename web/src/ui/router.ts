@@ -26,6 +26,8 @@ export function useRoute(): Route {
   useEffect(() => {
     const changed = (): void => setHash(location.hash);
     addEventListener("hashchange", changed);
+    // It may have changed since it was read.
+    changed();
     return () => removeEventListener("hashchange", changed);
   }, []);
   return routeOf(hash);

@@ -4,9 +4,33 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { Entry } from "../../core/unixfs";
 import { ownBuild } from "../../data/build";
+import { forgetAll } from "../../data/keeping";
 import { Failure } from "../parts/failure";
 import type { Context } from "../main";
 import { WORDS } from "../words";
+
+// What earlier visits left in this browser goes at the reader's word.
+function Forget() {
+  const [state, setState] = useState<"idle" | "busy" | "done">("idle");
+  const forget = (): void => {
+    setState("busy");
+    void forgetAll().then(() => setState("done"));
+  };
+  return (
+    <section aria-labelledby="stored">
+      <h2 id="stored">Stored in this browser</h2>
+      <p>Logs of the market, so that the next visit asks for the blocks since alone; the theme; the token of hearth web.</p>
+      <p class="row">
+        <button type="button" disabled={state === "busy"} onClick={forget}>
+          Forget what this page has stored
+        </button>
+        <span role="status">
+          {state === "done" && "Forgotten. For your own store, open the address that hearth web printed again."}
+        </span>
+      </p>
+    </section>
+  );
+}
 
 export function About({ context }: { readonly context: Context }) {
   const [build, setBuild] = useState<Entry>();
@@ -47,6 +71,7 @@ export function About({ context }: { readonly context: Context }) {
         The page computes this CID from the files that it was served. A changed page could lie about it: compare it with the
         one of the release by <code>hearth web --verify</code>, or build it yourself by <code>make web</code>.
       </p>
+      <Forget />
     </>
   );
 }

@@ -1,31 +1,33 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
-import { Fragment } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { type ComponentChildren, Fragment } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { Jobs as Reader, type Standing } from "../../chain/jobs";
-import type { Market } from "../../chain/market";
-import type { Block } from "../../chain/answers";
+import type { Block, Receipt } from "../../chain/answers";
+import { Jobs as Reader, type Standing, standingAt } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import type { MarketEvent } from "../../core/events";
-import { escrowAtPost, jobHolds } from "../../core/money";
-import { unpackParents } from "../../core/parents";
 import { Strays } from "../../core/logs";
+import { type Parent, unpackParents } from "../../core/parents";
+import type { Network } from "../../core/network";
 import { eventsIn, type Posted } from "../../core/posted";
-import { type Receipt, receiptOf } from "../../core/receipt";
+import { receiptOf } from "../../core/receipt";
 import { eventFacts, outcomeWords } from "../../core/sentences";
 import { nextStep, type Seen, verification } from "../../core/steps";
 import { slugOf } from "../../core/tiers";
 import { leasesOf, nameOf, type Terms, type Unit } from "../../core/types";
 import { type Asset, formatAmount, formatDuration, showAmount, showRate } from "../../core/units";
-import { counts, stateOf, untouched, verdictOf } from "../../core/view";
+import { counts, isBlocked, stateOf, untouched, verdictOf } from "../../core/view";
+import { type ParentView, waitsFor } from "../../core/waits";
 import { cidOfDigest } from "../../core/cid";
 import { fromHex } from "../../core/bytes";
+import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
-import { useLoad } from "../load";
+import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
+import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
@@ -38,8 +40,18 @@ import { WORDS } from "../words";
 interface Whole {
   readonly standing: Standing;
   readonly events: readonly MarketEvent[];
+  // What a blocked job waits for.
+  readonly parents: readonly ParentView[];
   readonly seen: Seen;
   readonly at: Block;
+}
+
+// Of each transaction and block of a timeline something is asked, so that of a long one the newest part is shown first.
+const STEP = 200;
+
+interface About {
+  readonly times: ReadonlyMap<Hex, number>;
+  readonly receipts: ReadonlyMap<Hex, Receipt>;
 }
 
 const ID = /^(0x[0-9a-fA-F]{64})(?:@([0-9]{1,15}))?$/;
@@ -54,19 +66,41 @@ export function JobPage({ context }: { readonly context: Context }) {
     () => (ready === undefined ? undefined : new Reader(ready.market)),
     [ready?.market, ready?.epoch],
   );
+  // Beats are asked for only while their silence would matter.
+  const runs = useRef(false);
+  const [looked, setLooked] = useState("");
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
       : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
     job ?? "",
-    [reader],
+    [reader, looked],
+    ready?.seen,
   );
+  // A reorg may have taken its post with it; and of a job that was posted a moment ago the head that was read last may know
+  // nothing: each one in which something has changed is looked at.
+  const gone = posted.error instanceof HearthError && posted.error.code === "NOT_FOUND";
+  useEffect(() => {
+    if (gone && ready !== undefined) setLooked(ready.changed.hash);
+  }, [gone, ready?.changed.hash]);
   const whole = useLoad(
-    ready === undefined || reader === undefined || posted.value === undefined
+    ready === undefined || reader === undefined || posted.value === undefined || gone
       ? undefined
       : () => readWhole(reader, posted.value as Posted, ready.head),
     job ?? "",
-    [posted.value, ready?.changed.hash],
+    [posted.value, gone, ready?.changed.hash, runs.current ? beatOf(ready?.head.time, network?.nodeParameters.dead_after) : 0],
+    ready?.seen,
+  );
+  runs.current = isRunning(whole.value);
+  const [most, setMost] = useState(STEP);
+  const shownEvents = whole.value?.events.slice(-most);
+  const about = useLoad<About>(
+    ready === undefined || shownEvents === undefined
+      ? undefined
+      : () => ready.market.about(shownEvents.map(({ log }) => log.blockHash), shownEvents.map(({ log }) => log)),
+    job ?? "",
+    [whole.value?.events, most],
+    ready?.seen,
   );
   if (network === undefined) return <NoMarket />;
   if (job === undefined) {
@@ -85,21 +119,29 @@ export function JobPage({ context }: { readonly context: Context }) {
       </p>
       <Synced live={live} />
       {posted.error !== undefined && <Failure error={posted.error} />}
-      {whole.error !== undefined && <Failure error={whole.error} />}
+      {whole.error !== undefined && !gone && <Failure error={whole.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
-      {whole.value === undefined || ready === undefined ? (
+      {whole.value === undefined || ready === undefined || gone ? (
         posted.error === undefined && <p>{WORDS.nothingYet}</p>
       ) : (
         <>
-          <Head whole={whole.value} market={ready.market} now={ready.head.time} />
-          <Timeline market={ready.market} events={whole.value.events} asset={network.asset} />
+          <Head whole={asOf(whole.value, ready.head.time)} network={network} now={ready.head.time} />
+          <Money
+            whole={asOf(whole.value, ready.head.time)}
+            mined={about.value?.receipts}
+            network={network}
+            all={most < whole.value.events.length ? () => setMost(Infinity) : undefined}
+          />
+          <Actions market={ready.market} standing={whole.value.standing} />
+          <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
+          <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
           <Results
             context={context}
             posted={whole.value.standing.posted}
             view={whole.value.standing.view}
             events={whole.value.events}
           />
-          <Units whole={whole.value} />
+          <Units whole={asOf(whole.value, ready.head.time)} />
           <TermsOf posted={whole.value.standing.posted} asset={network.asset} attesters={network.contracts.Attesters} />
           <AsCommands job={job} />
         </>
@@ -110,23 +152,39 @@ export function JobPage({ context }: { readonly context: Context }) {
 
 async function readWhole(reader: Reader, posted: Posted, at: Block): Promise<Whole> {
   const [standing, events] = await Promise.all([reader.whole(posted, at), reader.events(posted, at)]);
+  const parents = isBlocked(standing.view) ? await reader.parents(posted, at) : [];
   const running = standing.view.units.filter((unit) => unit.state === STATE.RUNNING).map((unit) => unit.node);
   const ids = [...new Set(running)].slice(0, 64);
   const pages = await reader.market.read(at, ...ids.map((id) => reader.market.nodes(id, 1)));
   const lastSeen = new Map(pages.flat().map((node) => [node.id, node.state.beat]));
   const { network } = reader.market;
   const seen = { lastSeen, deadAfter: Number(network.nodeParameters.dead_after), attesters: network.contracts.Attesters };
-  return { standing, events, seen, at };
+  return waiting({ standing, events, parents, seen, at });
+}
+
+const isRunning = (whole: Whole | undefined): boolean =>
+  whole?.standing.view.units.some((unit) => unit.state === STATE.RUNNING) === true;
+
+// Return what was read as of the newest block; while a node runs a unit, as of when its last beat was read.
+const asOf = (whole: Whole, now: number): Whole =>
+  isRunning(whole) ? whole : waiting({ ...whole, standing: standingAt(whole.standing, now) });
+
+// Say what a blocked job waits for.
+function waiting(whole: Whole): Whole {
+  const { view } = whole.standing;
+  const waits = isBlocked(view) && whole.parents.length > 0 ? waitsFor(view, whole.parents) : null;
+  return { ...whole, seen: { ...whole.seen, waits } };
 }
 
 interface HeadProps {
   readonly whole: Whole;
-  readonly market: Market;
+  readonly network: Network;
   readonly now: number;
 }
 
-function Head({ whole, market, now }: HeadProps) {
+function Head({ whole, network, now }: HeadProps) {
   const { view, posted } = whole.standing;
+  const { Attesters } = network.contracts;
   const states = [...counts(view)].filter(([, count]) => count > 0);
   return (
     <>
@@ -134,6 +192,7 @@ function Head({ whole, market, now }: HeadProps) {
         <State name={stateOf(view)} />, {verdictOf(view)}
         {states.length > 1 && `: ${states.map(([name, count]) => `${count} ${name}`).join(", ")}`}
       </p>
+      {whole.seen.waits && <p>{whole.seen.waits}</p>}
       <dl>
         <dt>Submitter</dt>
         <dd>
@@ -144,35 +203,39 @@ function Head({ whole, market, now }: HeadProps) {
         <dt>Deadline</dt>
         <dd><Moment at={posted.terms.deadline} now={now} /></dd>
         <dt>Checked by</dt>
-        <dd>{verification(posted.terms, market.network.contracts.Attesters)}</dd>
+        <dd>{verification(posted.terms, Attesters)}</dd>
       </dl>
-      <Money whole={whole} market={market} />
     </>
   );
 }
 
-// Transactions whose receipts are read unasked.
-const FEW = 200;
+interface MoneyProps {
+  readonly whole: Whole;
+  // What the transactions of the events came to, as far as they were read.
+  readonly mined: ReadonlyMap<Hex, Receipt> | undefined;
+  readonly network: Network;
+  // Read the rest of them.
+  readonly all: (() => void) | undefined;
+}
 
 // Where the job's money is and went, by the splits of Escrow in the same transactions: the words of `hearth job receipt`.
-function Money({ whole, market }: { readonly whole: Whole; readonly market: Market }) {
+function Money({ whole, mined, network, all }: MoneyProps) {
   const { standing, events } = whole;
-  const { view, posted } = standing;
-  const { asset } = market.network;
   const hashes = [...new Set(events.map((event) => event.log.txHash))];
-  const [asked, setAsked] = useState(false);
-  const { value, error } = useLoad(
-    asked || hashes.length <= FEW ? () => readReceipt(market, whole, hashes) : undefined,
-    posted.jobId,
-    [events, asked],
+  const transactions = useMemo(
+    () => new Map(hashes.map((hash) => [hash, [...eventsIn(mined?.get(hash)?.logs ?? [], network, new Strays())]])),
+    [mined, events],
   );
+  const money = receiptOf(standing.view, standing.posted.jobId, events, transactions, network.contracts.JobRegistry);
+  // What is not known yet is not zero.
+  const complete = hashes.every((hash) => mined?.has(hash) === true);
   const rows: readonly (readonly [string, bigint | undefined])[] = [
-    ["locked", value?.escrow ?? escrowAtPost(posted.terms)],
-    ["still held", value?.stillLocked ?? jobHolds(posted.terms, standing.header, view.units)],
-    ["workers got", value?.workers],
-    ["keepers got", value?.keepers],
-    ["the market's fee", value?.marketFee],
-    ["refunded", value?.refunded],
+    ["locked", money.escrow],
+    ["still held", money.stillLocked],
+    ["workers got", complete ? money.workers : undefined],
+    ["keepers got", complete ? money.keepers : undefined],
+    ["the market's fee", money.marketFee],
+    ["refunded", complete ? money.refunded : undefined],
   ];
   return (
     <>
@@ -181,40 +244,35 @@ function Money({ whole, market }: { readonly whole: Whole; readonly market: Mark
         {rows.map(([name, amount]) => (
           <Fragment key={name}>
             <dt>{name}</dt>
-            <dd><Amount value={amount} asset={asset} /></dd>
+            <dd><Amount value={amount} asset={network.asset} /></dd>
           </Fragment>
         ))}
       </dl>
-      {error !== undefined && <Failure error={error} />}
-      {value === undefined && !asked && hashes.length > FEW && (
-        <button type="button" onClick={() => setAsked(true)}>{`Add up ${hashes.length} transactions`}</button>
+      {all !== undefined && (
+        <p>
+          <button type="button" onClick={all}>{`Add up ${hashes.length} transactions`}</button>
+        </p>
       )}
     </>
   );
 }
 
-async function readReceipt(market: Market, { standing, events }: Whole, hashes: readonly Hex[]): Promise<Receipt> {
-  const { network } = market;
-  const { receipts } = await market.about([], hashes);
-  const transactions = new Map(
-    hashes.map((hash) => [hash, [...eventsIn(receipts.get(hash)?.logs ?? [], network, new Strays())]]),
+function Earlier({ rest, more }: { readonly rest: number; readonly more: () => void }) {
+  if (rest <= 0) return null;
+  return (
+    <p>
+      <button type="button" onClick={more}>{`Show ${Math.min(STEP, rest)} more of ${rest} earlier events`}</button>
+    </p>
   );
-  return receiptOf(standing.view, standing.posted.jobId, events, transactions, network.contracts.JobRegistry);
 }
 
 interface TimelineProps {
-  readonly market: Market;
   readonly events: readonly MarketEvent[];
+  readonly about: Loaded<About>;
   readonly asset: Asset;
 }
 
-function Timeline({ market, events, asset }: TimelineProps) {
-  const places = events.map((event) => event.log);
-  const about = useLoad(
-    () => market.about(places.map((log) => log.blockHash), places.map((log) => log.txHash)),
-    market.network.name,
-    [events],
-  );
+function Timeline({ events, about, asset }: TimelineProps) {
   const { times, receipts } = about.value ?? { times: new Map<Hex, number>(), receipts: new Map() };
   return (
     <>
@@ -257,8 +315,9 @@ function Timeline({ market, events, asset }: TimelineProps) {
 const COIN: Asset = { symbol: "ETH", decimals: 18, address: null };
 
 function Units({ whole }: { readonly whole: Whole }) {
-  const { view } = whole.standing;
+  const { view, posted } = whole.standing;
   const rest = untouched(view);
+  const attempts = useMemo(() => attemptsOf(posted, whole.events), [posted, whole.events]);
   return (
     <>
       <h2>Units</h2>
@@ -269,7 +328,7 @@ function Units({ whole }: { readonly whole: Whole }) {
           { head: "state", cell: ([, unit]) => <State name={nameOf(STATE, unit.state)} /> },
           { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
           { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : unit.node), number: true },
-          { head: "attempts", cell: ([, unit]) => unit.attempts, number: true },
+          { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
           { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },
         ]}
         rows={view.units.map((unit, index) => [index, unit] as const)}
@@ -280,12 +339,38 @@ function Units({ whole }: { readonly whole: Whole }) {
   );
 }
 
+// Each unit's leases, from their starts to what ended them, by the job's events.
+function attemptsOf(posted: Posted, events: readonly MarketEvent[]): readonly FoldedUnit[] {
+  // The second of its post is that of untouched units, which have no attempts.
+  const fold = new JobFold(posted, 0);
+  for (const event of events) fold.add(event);
+  return fold.units;
+}
+
+function Attempts({ count, of }: { readonly count: number; readonly of: readonly Attempt[] }) {
+  if (of.length < 2) return <>{count}</>;
+  return (
+    <details>
+      <summary>{count}</summary>
+      <ol>
+        {of.map(({ number, node, end, resumedFrom }) => (
+          <li key={number} value={number}>
+            {`node ${node}`}
+            {resumedFrom !== null && `, from the checkpoint of attempt ${resumedFrom}`}
+            {end !== null && `: ${end.name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase()}`}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
 const BILLED = { [BILLING.FIXED]: "a fixed price", [BILLING.FUEL]: "by fuel", [BILLING.METERED]: "by the second" };
 
 function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readonly asset: Asset; readonly attesters: Hex }) {
   const { terms, parents } = posted;
   const { needs } = terms;
-  const rows: readonly (readonly [string, string])[] = [
+  const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["spec", String(cidOfDigest(fromHex(terms.spec)))],
     ["units", `${terms.units} in ${leasesOf(terms)} leases`],
     ["billing", `${BILLED[terms.billing]}, at most ${showRate(terms.ceiling, asset)}`],
@@ -295,7 +380,7 @@ function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readon
     ["cores, RAM, disk", `${needs.cores}, ${needs.ramGib} GiB, ${needs.diskGib} GiB`],
     ["judge", judgeOf(terms, attesters)],
     ["policy", `0x${terms.policy.toString(16)}`],
-    ["waits for", unpackParents(parents).map(({ job, condition }) => `${job} (${nameOf(CONDITION, condition)})`).join(", ") || "nothing"],
+    ["waits for", parents.length === 0 ? "nothing" : <Parents of={unpackParents(parents)} />],
   ];
   return (
     <>
@@ -312,6 +397,22 @@ function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readon
         <summary>The nine words</summary>
         <pre>{posted.packed.map((word) => (typeof word === "bigint" ? `0x${word.toString(16).padStart(64, "0")}` : word)).join("\n")}</pre>
       </details>
+    </>
+  );
+}
+
+function Parents({ of }: { readonly of: readonly Parent[] }) {
+  return (
+    <>
+      {of.map(({ job, condition }, place) => (
+        <Fragment key={job}>
+          {place > 0 && ", "}
+          <a href={hrefOf(["job", job])}>
+            <Whole hex={job} />
+          </a>
+          {` (${nameOf(CONDITION, condition)})`}
+        </Fragment>
+      ))}
     </>
   );
 }

@@ -2,11 +2,18 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { Jobs as Reader, type Next, progressOf, type Standing } from "../../chain/jobs";
+import {
+  Jobs as Reader,
+  type Next,
+  progressOf,
+  type Standing,
+  standingAt,
+  stateOfStanding as stateOf,
+  verdictOfStanding as verdictOf,
+} from "../../chain/jobs";
 import { formatAmount } from "../../core/units";
 import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
-import { stateOf, verdictOf } from "../../core/view";
 import { save } from "../../data/save";
 import { useLoad } from "../load";
 import type { Context } from "../main";
@@ -38,6 +45,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     ready === undefined || reader === undefined ? undefined : () => newest(reader, ready.head, most),
     network?.name ?? "",
     [reader, ready?.changed.hash, most],
+    ready?.seen,
   );
   const standings = useLoad(
     ready === undefined || reader === undefined || list.value === undefined
@@ -45,12 +53,14 @@ export function Jobs({ context }: { readonly context: Context }) {
       : () => reader.standing(list.value?.jobs ?? [], ready.head),
     network?.name ?? "",
     [list.value],
+    ready?.seen,
   );
   const [state, submitter] = [query.get("state") ?? "", (query.get("submitter") ?? "").toLowerCase()];
   if (network === undefined) return <NoMarket />;
-  const every = standings.value;
+  // What time alone changes is as of the newest block; nobody is asked for that.
+  const every = standings.value?.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time)));
   const rows = every?.filter(
-    (one) => (state === "" || stateOf(one.view) === state) && (submitter === "" || one.posted.terms.submitter.startsWith(submitter)),
+    (one) => (state === "" || stateOf(one) === state) && (submitter === "" || one.posted.terms.submitter.startsWith(submitter)),
   );
   return (
     <>
@@ -104,8 +114,8 @@ function columnsOf(asset: Asset, now: number | undefined): Column<Standing>[] {
         </a>
       ),
     },
-    { head: "state", cell: ({ view }) => <State name={stateOf(view)} /> },
-    { head: "came to", cell: ({ view }) => verdictOf(view) },
+    { head: "state", cell: (one) => <State name={stateOf(one)} /> },
+    { head: "came to", cell: verdictOf },
     {
       head: "units",
       cell: (one) => {
@@ -166,7 +176,7 @@ function csvOf(rows: readonly Standing[], asset: Asset): string {
     const { ended, of } = progressOf(one);
     const { jobId: job, terms, log } = one.posted;
     const most = formatAmount(escrowAtPost(terms), asset);
-    return [job, stateOf(one.view), verdictOf(one.view), ended, of, most, terms.deadline, log.blockNumber, terms.submitter];
+    return [job, stateOf(one), verdictOf(one), ended, of, most, terms.deadline, log.blockNumber, terms.submitter];
   });
   return [head, ...lines].map((line) => line.map((cell) => `"${String(cell).replace(/"/g, '""')}"`).join(",")).join("\r\n");
 }

@@ -9,7 +9,7 @@ import { statusOf } from "../../core/status";
 import { nameOf } from "../../core/types";
 import { unpackPolicy, unpackPosted, unpack } from "../../core/words";
 import { STATUS } from "../../generated/states";
-import { CONTRACTS } from "../../generated/contracts";
+import { CONTRACTS, NODE_PARAMETERS } from "../../generated/contracts";
 import { WORDS as LAYOUTS } from "../../generated/words";
 import { save } from "../../data/save";
 import type { Live } from "../live";
@@ -22,13 +22,17 @@ import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { WORDS } from "../words";
 
+// The parameters of nodes that are amounts of the market's asset; the others are seconds and basis points.
+const AMOUNTS: ReadonlySet<string> = new Set(["minimum_stake", "fee_reference", "liveness_fee"]);
+
 export function NetworkPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const ready = live.state === "ready" ? live : undefined;
   const { value, error } = useLoad(
     ready === undefined ? undefined : () => readFleet(ready.market, ready.head),
     network?.name ?? "",
-    [ready?.changed.hash, beatOf(ready?.head.time)],
+    [ready?.changed.hash, beatOf(ready?.head.time, network?.nodeParameters.dead_after)],
+    ready?.seen,
   );
   if (network === undefined) return <NoMarket />;
   const { asset, nodeParameters } = network;
@@ -91,6 +95,21 @@ export function NetworkPage({ context }: { readonly context: Context }) {
           none=""
         />
       )}
+      <h2>Parameters of nodes</h2>
+      <Table
+        caption="They were fixed at deployment."
+        columns={[
+          { head: "parameter", cell: (name: keyof typeof nodeParameters) => name.replace(/_/g, " ") },
+          {
+            head: "value",
+            cell: (name) => (AMOUNTS.has(name) ? <Amount value={nodeParameters[name]} asset={asset} /> : String(nodeParameters[name])),
+            number: true,
+          },
+        ]}
+        rows={NODE_PARAMETERS}
+        keyOf={(name) => name}
+        none=""
+      />
       <h2>Contracts</h2>
       <p>
         {live.state === "ready"

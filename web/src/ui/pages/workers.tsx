@@ -23,7 +23,8 @@ export function Workers({ context }: { readonly context: Context }) {
   const { value, error } = useLoad(
     ready === undefined ? undefined : () => readFleet(ready.market, ready.head),
     network?.name ?? "",
-    [ready?.changed.hash, beatOf(ready?.head.time)],
+    [ready?.changed.hash, beatOf(ready?.head.time, network?.nodeParameters.dead_after)],
+    ready?.seen,
   );
   if (network === undefined) return <NoMarket />;
   const now = value?.at.time ?? 0;
@@ -62,7 +63,7 @@ export function Workers({ context }: { readonly context: Context }) {
         <p>{WORDS.nothingYet}</p>
       ) : (
         <Table
-          caption={`${value.nodes.length} nodes at block ${value.at.number}`}
+          caption={`${value.nodes.length} ${value.nodes.length === 1 ? "node" : "nodes"} at block ${value.at.number}`}
           columns={columns}
           rows={value.nodes}
           keyOf={(node) => String(node.id)}

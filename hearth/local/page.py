@@ -1,0 +1,43 @@
+"""The page of a session's market on this machine: what `hearth web` serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hearth.config.settings import rpc_urls
+from hearth.web.files import read_page, require_named
+from hearth.web.server import PORT, Served, WebServer, network_for
+
+if TYPE_CHECKING:
+    from hearth.client.reports import WebPage
+    from hearth.client.session import Session
+
+
+def open_page(session: Session, *, port: int = PORT, read_only: bool = False) -> WebServer:
+    """Return the page's server on 127.0.0.1, which serves while its context is open; `port` 0 picks a free one.
+
+    The page asks the RPCs and gateways of the session's settings, and puts blocks into its store unless `read_only`.
+    Raises ConfigError NO_PAGE, OTHER_PAGE, PORT_BUSY, NO_RPC, NO_NETWORK.
+    """
+    return WebServer(_served(session, read_only), port)
+
+
+def page_report(session: Session, server: WebServer | None = None, *, read_only: bool = False) -> WebPage:
+    """Return what is served, or with no server what would be, without serving it."""
+    served = _served(session, read_only) if server is None else server.served
+    return {
+        "schema": "hearth.web/1",
+        "url": None if server is None else server.url,
+        "network": served.name,
+        "writable": served.writable,
+        "cid": served.page.cid,
+        "files": [{"name": name, "bytes": len(file.data), "cid": file.cid} for name, file in served.page.files.items()],
+        "dry_run": session.dry_run,
+    }
+
+
+def _served(session: Session, read_only: bool) -> Served:
+    page, network = read_page(), session.network
+    require_named(page)
+    raw = network_for(network.as_dict(), rpc_urls(session.settings, network), session.gateways)
+    return Served(page, network.name, raw, session.store, session.store.writable and not read_only)

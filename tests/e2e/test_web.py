@@ -1,0 +1,811 @@
+"""The page in a real browser on a real market: what it shows is what the commands say, whatever its provider does.
+
+One market for all of it: a chain in real time, a worker, a keeper and `hearth web` as processes. Where a test needs a
+provider that lies, fails or waits, the page asks one that stands in front of the chain.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hearth.local import devnet
+from hearth.market.events import JobPosted, topic_of
+from hearth.protocol.types import Needs
+from tests.chaos.reorgs import go_back
+from tests.kit import build
+from tests.kit.browser import Watched, browser, shoot, watched
+from tests.kit.http import MIB
+from tests.kit.node import WEB
+from tests.kit.require import require
+from tests.kit.running import wait
+from tests.kit.web_market import HOSTILE, NOBODY, UNITS, WebMarket, web_market
+from tests.kit.web_page import (
+    HIDE,
+    Table,
+    becomes,
+    failure,
+    go,
+    jobs,
+    table,
+    tables,
+    terms,
+    timeline,
+    unseen,
+)
+from tests.kit.web_rpc import Ask, Change, Reply, hang_up, of, raw, refusing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+POSTED = "0x" + topic_of(JobPosted).hex()
+MONEY = {
+    "locked": "escrow",
+    "still held": "still_locked",
+    "workers got": "workers",
+    "the market's fee": "market_fee",
+    "keepers got": "keepers",
+    "refunded": "refunded",
+}
+"""What the page calls the parts of `hearth job receipt`."""
+NAMES = ("good", "failing", "array", "hostile", "child", "open", "blocked", "rest", "cancelled")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def market(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebMarket]:
+    """A market whose jobs have ended, as far as they can; after the browser, so that without one nothing is started."""
+    with web_market(tmp_path_factory.mktemp("web")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def direct(market: WebMarket) -> str:
+    """The address of a page that asks the chain itself."""
+    return market.serve("web")
+
+
+@pytest.fixture(scope="module")
+def through(market: WebMarket) -> str:
+    """The address of a page that asks `market.rpc`."""
+    return market.serve("web-rpc", "--rpc", market.rpc.url)
+
+
+@pytest.fixture
+def seen(chromium: Browser) -> Iterator[Watched]:
+    with watched(chromium) as found:
+        yield found
+
+
+def open_page(seen: Watched, url: str, route: str = "#/jobs") -> Page:
+    """Open the page at a route, as from a bookmark: its token is known, and nothing else was asked before."""
+    page = seen.page
+    origin, _, token = url.partition("#token=")
+    page.add_init_script(f"localStorage.setItem('hearth.token', {json.dumps(token)})")
+    page.goto(origin + route)
+    page.wait_for_selector("text=served by hearth web")
+    return page
+
+
+def link(market: WebMarket, job: str) -> str:
+    """Return the route that the list gives a job."""
+    block = next(row["block"] for row in market.rows() if row["job"] == job)
+    return f"#/job/{job}@{block}"
+
+
+def listed(market: WebMarket) -> dict[str, tuple[str, str, str]]:
+    """Return what `hearth jobs --all` says of each job, as the page's list does."""
+    ended = ("settled", "refunded", "cancelled", "expired")
+    found = {}
+    for row in market.rows():
+        done = sum(count for state, count in row["counts"].items() if state in ended)
+        found[row["job"]] = (row["state"], row["verdict"], f"{done}/{row['units']}")
+    return found
+
+
+# ---- jobs ----
+
+
+def test_jobs__the_list__is_what_the_command_lists(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct)
+    wanted = listed(market)
+    becomes(page, jobs, wanted, "the list of jobs")
+
+    assert list(jobs(page)) == [row["job"] for row in market.rows()]  # newest first
+    rows = {row["job"].whole: row for row in table(page, "came to").rows}
+    for name in NAMES:
+        escrow = market.run("job", "show", market.jobs[name])["escrow"]
+        assert rows[market.jobs[name]]["at most"].exact == escrow, name
+    shoot(page, "jobs")
+
+
+def test_jobs__its_filters__are_those_of_the_command(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    states = {row["state"] for row in market.rows()}
+    assert {"settled", "open", "blocked", "ended", "cancelled"} <= states
+    for state in sorted(states):
+        page.select_option("main select", state)
+        wanted = [row["job"] for row in market.run("jobs", "--all", "--state", state)["jobs"]]
+        becomes(page, lambda page: list(jobs(page)), wanted, f"those in state {state}")
+        assert f"state={state}" in page.url
+
+    page.select_option("main select", "")
+    submitter = market.rows()[0]["submitter"]
+    page.fill("main input", submitter.upper().replace("0X", "0x"))
+    page.keyboard.press("Enter")
+    becomes(page, lambda page: len(jobs(page)), len(market.rows()), "those of their submitter")
+    page.fill("main input", "0x00")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=None of these jobs is like that.")
+    page.reload()
+    page.wait_for_selector("text=None of these jobs is like that.")
+
+
+def test_jobs__saved_as_csv__holds_the_rows(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    with page.expect_download() as saved:
+        page.click("text=Save as CSV")
+    with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+
+    shown = listed(market)
+    assert [row["job"] for row in found] == list(shown)
+    for row, told in zip(found, market.rows(), strict=True):
+        facts = (row["state"], row["verdict"], f"{row['ended']}/{row['units']}")
+        assert facts == shown[row["job"]]
+        assert (int(row["block"]), int(row["deadline"])) == (told["block"], told["deadline"])
+        assert row["submitter"] == told["submitter"]
+
+
+def test_jobs__one_that_is_posted_meanwhile__appears_and_changes_without_a_reload(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    page.evaluate("() => { window.marked = true; }")
+    job = market.post("meanwhile", rate=NOBODY)
+    becomes(page, lambda page: jobs(page).get(job), ("open", "pending", "0/1"), "the new job is listed")
+    assert next(iter(jobs(page))) == job
+    assert market.place.hearth("job", "cancel", job).code == 0
+    becomes(page, lambda page: jobs(page).get(job), ("cancelled", "refunded", "1/1"), "it is cancelled")
+    assert page.evaluate("() => window.marked") is True
+
+
+# ---- a job ----
+
+
+def told_by(market: WebMarket, job: str) -> dict[str, Any]:
+    """Return what the commands say of a job, as its page shows it."""
+    shown, receipt = market.run("job", "show", job), market.run("job", "receipt", job)
+    lines = market.place.hearth("job", "events", job, "--json").out.splitlines()
+    return {
+        "verdict": f"{shown['state']}, {shown['verdict']}",
+        "money": {name: receipt[key] for name, key in MONEY.items()},
+        "checked by": shown["verify"],
+        "submitter": shown["submitter"],
+        "timeline": [json.loads(line)["text"] for line in lines],
+        "units": [
+            [
+                str(row["unit"]),
+                row["state"],
+                row["outcome_text"],
+                str(row["node"] or ""),
+                str(row["attempts"]),
+                row["next"],
+            ]
+            for row in shown["leases"]
+        ],
+        "waits for": ", ".join(f"{row['job']} ({row['condition']})" for row in shown["parents"]) or "nothing",
+    }
+
+
+def shown_of(page: Page) -> dict[str, Any]:
+    """Return the same of a job's page."""
+    said = terms(page)
+    head = page.locator("main .state").first
+    return {
+        "verdict": head.evaluate("(one) => one.parentElement.innerText.slice(2).split(':')[0]") if head.count() else "",
+        "money": {name: said[name]["exact"] for name in MONEY if name in said},
+        "checked by": said.get("Checked by", {}).get("text"),
+        "submitter": said.get("Submitter", {}).get("text"),
+        "timeline": timeline(page),
+        "units": [
+            [row["unit"].text, row["state"].text.split()[-1]]
+            + [row[name].text for name in ("outcome", "node", "attempts", "next")]
+            for row in table(page, "unit").rows
+        ],
+        "waits for": said.get("waits for", {}).get("text"),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_job__its_page__says_what_the_commands_say(market: WebMarket, direct: str, seen: Watched, name: str) -> None:
+    job = market.jobs[name]
+    page = open_page(seen, direct, link(market, job))
+    becomes(page, shown_of, told_by(market, job), f"all of job {name}")
+
+    assert page.title() == f"Job {job[:14]}… - Hearth"
+    shoot(page, f"job-{name}")
+
+
+def test_job__without_its_block_in_the_link__is_found_too(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct, f"#/job/{market.jobs['good'].upper().replace('0X', '0x')}")
+    becomes(page, lambda page: len(timeline(page)), 4, "its events")
+    go(page, f"#/job/{market.jobs['good']}@1")  # a reorg may have moved it since the link was made
+    page.reload()
+    becomes(page, lambda page: len(timeline(page)), 4, "its events")
+
+
+@pytest.mark.parametrize(
+    ("route", "code"), [(f"#/job/0x{'ab' * 32}@7", "NOT_FOUND"), ("#/job/0x12", "BAD_ID"), ("#/job/\u202e", "BAD_ID")]
+)
+def test_job__that_is_none__is_said_to_be_none(direct: str, seen: Watched, route: str, code: str) -> None:
+    page = open_page(seen, direct, route)
+    page.wait_for_selector(f".failure >> text={code}")
+    assert unseen(page) == [] and "\u202e" not in page.title()
+
+
+def test_job__units_of_an_array__are_as_many_as_the_command_shows(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct, link(market, market.jobs["array"]))
+    becomes(page, lambda page: len(table(page, "unit").rows), UNITS, "its units")
+    assert terms(page)["units"]["text"] == f"{UNITS} in {UNITS} leases"
+
+
+def test_job__hostile_strings__reach_no_reader(market: WebMarket, through: str, seen: Watched) -> None:
+    page = open_page(seen, through, link(market, market.jobs["hostile"]))
+    becomes(page, lambda page: len(timeline(page)), 4, "its events")
+    assert "the program trapped" in timeline(page)[-1]
+    for stream in ("stdout", "stderr"):
+        said = page.inner_text(f"section[aria-label={stream}] pre")
+        assert said == "red U+202Egnp.exeU+202C U+200BU+0000 <img src=x onerror=alert(1)>"
+    assert unseen(page) == [] and page.query_selector("main img") is None
+
+    with market.rpc.changing(refusing(lambda ask: ask.method == "eth_getLogs", HOSTILE)):
+        go(page, "#/jobs")
+        page.wait_for_selector(".failure >> text=RPC_ERROR")
+        assert "U+001B[31mred U+202Egnp.exe" in failure(page) and "<img src=x" in failure(page)
+        assert unseen(page) == [] and page.query_selector("main img") is None
+    becomes(page, jobs, listed(market), "the list of jobs")
+
+
+# ---- the market ----
+
+
+def test_workers__their_table__is_that_of_the_command(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct, "#/workers")
+
+    def shown(page: Page) -> list[dict[str, str | None]]:
+        return [
+            {
+                "node": row["node"].text,
+                "status": row["status"].text,
+                "asks": row["asks"].exact,
+                "busy": row["busy"].text,
+                "zone": row["zone"].text,
+                "stake": row["stake"].exact,
+                "reputation": row["reputation"].text,
+                "owner": row["owner"].text,
+            }
+            for row in table(page, "reputation").rows
+        ]
+
+    told = [
+        {
+            "node": str(row["node"]),
+            "status": row["status"],
+            "asks": row["ask"],
+            "busy": f"{row['busy']}/{row['slots']}",
+            "zone": row["zone"],
+            "stake": row["stake"],
+            "reputation": f"{row['reputation_bps'] / 100:.0f} %",
+            "owner": row["owner"],
+        }
+        for row in market.run("net", "workers")["workers"]
+    ]
+    assert told
+    becomes(page, shown, told, "the table of workers")
+
+
+def parameters(page: Page) -> dict[str, str]:
+    """Return every parameter that the page shows, in base units where it is an amount."""
+    found = [one for one in tables(page) if one.rows and "parameter" in one.rows[0]]
+    return {row["parameter"].text: row["value"].exact or row["value"].text for one in found for row in one.rows}
+
+
+def test_network__its_numbers__are_those_of_the_commands(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct, "#/network")
+    page.wait_for_selector("main dd data")
+    status, params = market.run("net", "status"), market.run("net", "params")
+    said = terms(page)
+    assert said["Jobs posted"]["text"] == str(status["jobs"])
+    assert said["Workers"]["text"] == ", ".join(f"{count} {name}" for name, count in status["workers"].items())
+    assert said["Slots"]["text"] == f"{status['busy']} of {status['slots']} busy"
+    assert said["Escrow holds"] == {"exact": status["escrow_balance"], "text": status["escrow_text"]}
+    assert said["New posts"]["text"] == "open"
+    wanted = {name.replace("_", " "): str(value) for name, value in (params["policy"] | params["nodes"]).items()}
+    assert parameters(page) == wanted
+    contracts = table(page, "contract").rows
+    assert {row["contract"].text: row["address"].text for row in contracts} == params["contracts"]
+    hashes = market.place.session.network.code_hashes
+    assert {row["contract"].text: row["code"].text for row in contracts} == {
+        name: "0x" + value.hex() for name, value in hashes.items()
+    }
+    (asked,) = table(page, "RPC").rows
+    assert asked["RPC"].text == market.place.url and asked["failed"].text == "0"
+
+
+def test_network__the_books_recomputed_here__are_those_of_the_command(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct, "#/network")
+    page.click("text=Recompute the books here")
+    page.wait_for_selector("text=Solvent at block")
+    told = market.run("net", "verify")
+    counts = ("jobs", "units", "settled", "failed", "reclaimed", "solvent")
+    with page.expect_download() as saved:
+        page.click("text=Save as JSON")
+    found = json.loads(Path(saved.value.path()).read_text())
+
+    assert {name: found[name] for name in counts} == {name: told[name] for name in counts}
+    said = terms(page)
+    assert said["Jobs"]["text"] == f"{told['jobs']}, of {told['units']} units"
+    reclaimed = f"{told['failed']} units failed, {told['reclaimed']} leases were reclaimed"
+    assert said["Settled"]["text"] == f"{told['settled']}; {reclaimed}"
+    assert int(said["Escrow owes"]["exact"]) == int(said["Escrow holds"]["exact"]) > 0
+    shoot(page, "network-books")
+
+
+# ---- a provider that lies ----
+
+
+def altered(job: str) -> Change:
+    """Change the terms under which a job was posted, in every log of it."""
+
+    def change(ask: Ask, logs: Any) -> Any:
+        # The third of the nine words is the money.
+        return [
+            {**log, "data": log["data"][: 2 + 64 * 3 + 60] + "ffff" + log["data"][2 + 64 * 3 + 64 :]}
+            if log["topics"][:2] == [POSTED, job]
+            else log
+            for log in logs
+        ]
+
+    return of("eth_getLogs", change)
+
+
+def test_liar__terms_of_a_job_altered__are_named_and_no_job_is_shown_by_them(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    job = market.jobs["failing"]
+    with market.rpc.changing(altered(job)):
+        page = open_page(seen, through)
+        page.wait_for_selector(".failure >> text=RPC_LIES")
+        page.wait_for_selector(f"text=the RPC serves a job {job} whose terms have another id")
+        assert job not in jobs(page)
+        go(page, link(market, job))
+        page.wait_for_selector(f".failure >> text=job {job} is on chain, and no log posts it")
+        assert timeline(page) == [] and "locked" not in terms(page)
+        go(page, link(market, market.jobs["good"]))
+        becomes(page, lambda page: len(timeline(page)), 4, "a job that nobody altered")
+
+
+OTHERS: dict[str, tuple[Change, str]] = {
+    "another chain id": (of("eth_chainId", lambda ask, true: "0x1"), "WRONG_CHAIN"),
+    "another genesis": (
+        of(
+            "eth_getBlockByNumber",
+            lambda ask, true: {**true, "hash": "0x" + "ab" * 32} if ask.params[0] == "0x0" else true,
+        ),
+        "WRONG_CHAIN",
+    ),
+    "other code": (of("eth_getCode", lambda ask, true: true[:-2] + "00"), "WRONG_CONTRACTS"),
+    "no code": (of("eth_getCode", lambda ask, true: "0x"), "WRONG_CONTRACTS"),
+    "another answer of a contract": (of("eth_call", lambda ask, true: "0x" + "00" * 32), "WRONG_CONTRACTS"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_liar__another_market_than_the_network_file_names__is_refused(
+    market: WebMarket, through: str, seen: Watched, name: str
+) -> None:
+    change, code = OTHERS[name]
+    with market.rpc.changing(change):
+        page = open_page(seen, through)
+        page.wait_for_selector(f".failure >> text={code}")
+        assert jobs(page) == {}
+    page.click("text=Try again")
+    becomes(page, jobs, listed(market), "the list of jobs")
+    assert failure(page) == ""
+
+
+def test_liar__a_chain_that_another_takes_the_place_of__is_refused_while_the_page_is_open(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    page = open_page(seen, through)
+    becomes(page, jobs, listed(market), "the list of jobs")
+
+    def other(ask: Ask, reply: Reply) -> Reply:
+        if ask.method == "eth_chainId":
+            return {**reply, "result": "0x1"}
+        if ask.method == "eth_getBlockByNumber" and reply.get("result"):
+            return {**reply, "result": {**reply["result"], "hash": "0x" + reply["result"]["hash"][:1:-1]}}
+        return reply
+
+    with market.rpc.changing(other):
+        page.wait_for_selector(".failure >> text=WRONG_CHAIN")
+
+
+# ---- a provider that fails ----
+
+
+def age(page: Page) -> int:
+    """Return how many seconds ago the page says that it was synced."""
+    return int(page.inner_text(".synced").split(", ")[1].split()[0])
+
+
+def test_provider__gone_while_the_page_is_open__leaves_the_last_state_with_its_age(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    page = open_page(seen, through)
+    before = listed(market)
+    becomes(page, jobs, before, "the list of jobs")
+    with market.rpc.answering(hang_up):
+        page.wait_for_selector(".failure >> text=RPC_UNAVAILABLE")
+        assert "it cannot be reached" in failure(page)
+        wait(lambda: age(page) >= 3, "what is shown grows old")
+        assert jobs(page) == before
+        job = market.post("while-gone", rate=NOBODY)
+        go(page, "#/network")
+        go(page, "#/jobs")
+        page.wait_for_selector(".failure >> text=RPC_UNAVAILABLE")
+        shoot(page, "jobs-provider-gone")
+    becomes(page, jobs, listed(market), "the list, as soon as it is back")
+    assert job in jobs(page) and failure(page) == ""
+    wait(lambda: age(page) <= 2, "it is synced again")
+    seen.excuse("Failed to load resource")
+
+
+def test_provider__that_fails_for_the_moment_of_a_reading__is_asked_again(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    failed = []
+
+    def once(ask: Ask) -> bool:
+        failing = ask.method == "eth_call" and not failed and isinstance(ask.params[1], dict)
+        failed.extend([ask] if failing else [])
+        return failing
+
+    with market.rpc.changing(refusing(once, "header not found")):
+        page = open_page(seen, through)
+        becomes(page, jobs, listed(market), "the list of jobs")
+    assert failed
+
+
+def test_provider__asked_too_often__is_left_alone_as_long_as_it_says(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    page = open_page(seen, through)
+    before = listed(market)
+    becomes(page, jobs, before, "the list of jobs")
+    refused = len(market.rpc.asked)
+    with market.rpc.answering(lambda handler: raw(handler, b"slow down", 429, Retry_After="4")):
+        page.wait_for_selector(".failure >> text=it is asked too often")
+        page.wait_for_selector(".failure >> text=and not to be asked for")
+        wait(lambda: age(page) >= 3, "what is shown grows old")
+        asked = len(market.rpc.asked) - refused
+        assert jobs(page) == before
+    # One was answered as ever before the refusals began, at most.
+    assert asked <= 3
+    becomes(page, failure, "", "it is asked again, and answers")
+    wait(lambda: age(page) <= 2, "it is synced again")
+    seen.excuse("429")
+
+
+def wide(ask: Ask) -> int:
+    """Return how many blocks of logs are asked for, 0 for anything else."""
+    if ask.method != "eth_getLogs" or ask.params[0]["toBlock"] == "latest":
+        return 0
+    return int(ask.params[0]["toBlock"], 16) - int(ask.params[0]["fromBlock"], 16) + 1
+
+
+def test_provider__of_five_blocks_at_once__gives_every_job_and_is_asked_around_posts_alone(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    begun = len(market.rpc.asked)
+    with market.rpc.changing(refusing(lambda ask: wide(ask) > 5, "eth_getLogs is limited to a 5 range")):
+        page = open_page(seen, through)
+        becomes(page, jobs, listed(market), "the list of jobs")
+        asked = [ask for asks in market.rpc.asked[begun:] for ask in asks if wide(ask)]
+    refused, served = [ask for ask in asked if wide(ask) > 5], [ask for ask in asked if wide(ask) <= 5]
+    posts = [row["block"] for row in market.rows()]
+    assert served and len(refused) <= 14  # from 10,000 down to 5, once, and wider again now and then
+    for ask in served:
+        bounds = range(int(ask.params[0]["fromBlock"], 16), int(ask.params[0]["toBlock"], 16) + 1)
+        assert any(block in bounds for block in posts), bounds
+    assert len(served) <= len(set(posts))
+
+
+def test_provider__whose_answers_are_too_long__is_cut_off_and_asked_for_less(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    page = open_page(seen, through)
+    before = listed(market)
+    becomes(page, jobs, before, "the list of jobs")
+    with market.rpc.answering(lambda handler: raw(handler, b'"' + b" " * (20 * MIB) + b'"')):
+        page.wait_for_selector(".failure >> text=an answer of more than 16777216 bytes")
+        assert jobs(page) == before
+
+    def too_long(ask: Ask, reply: Reply) -> Reply:
+        return {**reply, "padding": " " * (20 * MIB)} if wide(ask) > 40 else reply
+
+    with market.rpc.changing(too_long):
+        page.reload()
+        becomes(page, jobs, before, "all jobs, by shorter ranges")
+    seen.excuse("ERR_")
+
+
+def test_provider__that_answers_late__is_waited_for(market: WebMarket, through: str, seen: Watched) -> None:
+    with market.rpc.holding():
+        page = open_page(seen, through)
+        page.wait_for_selector("text=looking at the chain")
+        assert page.inner_text("main").count("…") >= 1 and table(page, "came to") == Table("", [])
+    becomes(page, jobs, listed(market), "the list of jobs")
+    with market.rpc.holding():
+        job = market.post("while-late", rate=NOBODY)
+        wait(lambda: age(page) >= 2, "what is shown grows old")
+        assert job not in jobs(page) and failure(page) == ""
+    becomes(page, jobs, listed(market), "the new job too")
+
+
+def test_provider__that_never_answers__is_given_up_with_a_sentence(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    seen.page.clock.install()
+    with market.rpc.holding():
+        page = open_page(seen, through)
+        page.wait_for_selector("text=looking at the chain")
+        asked = len(market.rpc.asked)
+        page.clock.run_for(21_000)
+        page.wait_for_selector(".failure >> text=no answer in 20000 ms")
+        assert len(market.rpc.asked) == asked
+    page.click("text=Try again")
+    becomes(page, jobs, listed(market), "the list of jobs")
+
+
+# ---- requests ----
+
+
+def test_requests__the_first_list__takes_five(market: WebMarket, through: str, seen: Watched) -> None:
+    begun = len(market.rpc.asked)
+    page = open_page(seen, through)
+    page.wait_for_selector("main tbody tr")
+    # The polls that follow are no part of it.
+    check, *rest = [methods(asks) for asks in market.rpc.asked[begun:] if not is_poll(asks)]
+    assert check[:2] == ["eth_chainId", "eth_getBlockByNumber"] and check.count("eth_getCode") == 7
+    # The market as a whole, the posts (with the block that they go up to), how the jobs stand, and the units of arrays.
+    assert rest == [["eth_call"], ["eth_getLogs"], ["eth_call"], ["eth_call"]]
+
+
+def test_requests__a_job_by_its_link__reads_its_own_blocks_alone(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    job, begun = market.jobs["good"], len(market.rpc.asked)
+    page = open_page(seen, through, link(market, job))
+    becomes(page, lambda page: terms(page).get("refunded", {}).get("exact") is not None, True, "all of it")
+    asked = [asks for asks in market.rpc.asked[begun:] if not is_poll(asks)]
+    _, found, *rest = asked
+    # The post is in the one block that the link names; then how it stands and its events, and when these were.
+    assert [wide(ask) for ask in found if ask.method == "eth_getLogs"] == [1] and methods(found) == ["eth_getLogs"]
+    assert sorted(methods(rest[0]) + methods(rest[1])) == ["eth_call", "eth_getLogs"]
+    assert {ask.method for ask in rest[2]} == {"eth_getBlockByHash", "eth_getTransactionReceipt"} and len(rest) == 3
+
+
+def methods(asks: tuple[Ask, ...]) -> list[str]:
+    """Return the methods of a request, but for the block by whose hash the page keeps the logs that it asks for."""
+    found = [ask.method for ask in asks]
+    return ["eth_getLogs"] if found == ["eth_getLogs", "eth_getBlockByNumber"] else found
+
+
+def is_poll(asks: tuple[Ask, ...]) -> bool:
+    """Say whether a request is a look at what came since."""
+    return [ask.method for ask in asks] == ["eth_getBlockByNumber", "eth_getBlockByNumber", "eth_getLogs"]
+
+
+def test_requests__idle__are_one_for_each_look_and_none_while_hidden(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    chain = market.place.chain
+    page = open_page(seen, through)
+    becomes(page, jobs, listed(market), "the list of jobs")
+
+    def asked_meanwhile(blocks: int) -> tuple[list[tuple[Ask, ...]], float]:
+        began, begun, head = time.monotonic(), len(market.rpc.asked), chain.head().number
+        wait(lambda: chain.head().number >= head + blocks, "blocks come")
+        page.title()  # the browser's events up to here
+        return market.rpc.asked[begun:], time.monotonic() - began
+
+    asked, seconds = asked_meanwhile(3)
+    assert asked and all(map(is_poll, asked)) and len(asked) <= seconds + 1
+
+    page.evaluate(HIDE, True)
+    asked_meanwhile(1)  # what was under way
+    asked, _ = asked_meanwhile(2)
+    assert asked == []
+
+    for hidden in (False, True) * 4:
+        page.evaluate(HIDE, hidden)
+    page.evaluate(HIDE, False)
+    asked_meanwhile(1)
+    asked, seconds = asked_meanwhile(3)
+    assert asked and all(map(is_poll, asked)) and len(asked) <= seconds + 1
+
+
+# ---- keyboard, looks ----
+
+
+def focused(page: Page) -> dict[str, Any]:
+    """Return what has the focus, and whether that is seen."""
+    found: dict[str, Any] = page.evaluate("""() => {
+      const one = document.activeElement;
+      const { outlineStyle, outlineWidth } = getComputedStyle(one);
+      return { id: one.id, text: one.innerText, title: one.title, href: one.getAttribute("href"),
+               visible: one.matches(":focus-visible") && outlineStyle === "solid" && parseFloat(outlineWidth) >= 2 };
+    }""")
+    return found
+
+
+def press_until(page: Page, key: str, wanted: str, most: int = 60) -> dict[str, Any]:
+    """Press a key until the focus is on a link to `wanted`; on the way it is always seen."""
+    for _ in range(most):
+        page.keyboard.press(key)
+        found = focused(page)
+        assert found["visible"], found
+        if (found["href"] or "").startswith(wanted):
+            return found
+    raise AssertionError(f"{key} never comes to {wanted}")
+
+
+def test_keyboard__alone__goes_from_the_list_to_a_job_and_back(market: WebMarket, direct: str, seen: Watched) -> None:
+    job = market.jobs["good"]
+    page = open_page(seen, direct)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    page.keyboard.press("Tab")
+    assert focused(page)["text"] == "Skip to the content" and focused(page)["visible"]
+    page.keyboard.press("Enter")
+    assert focused(page)["id"] == "main"
+    assert press_until(page, "Tab", f"#/job/{job}")["title"] == job
+    page.keyboard.press("Enter")
+    becomes(page, lambda page: len(timeline(page)), 4, "its events")
+    # Whoever does not see the page change is where its new content begins.
+    assert focused(page)["id"] == "main" and page.title().startswith("Job 0x")
+    press_until(page, "Tab", "#/jobs?submitter=")
+    page.go_back()  # Alt and the left arrow are the browser's own
+    becomes(page, jobs, listed(market), "the list of jobs")
+    assert focused(page)["id"] == "main" and page.title() == "Jobs - Hearth"
+
+
+def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMarket, direct: str, seen: Watched) -> None:
+    job = market.jobs["failing"]
+    page = open_page(seen, direct)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    page.focus(f"a[href^='#/job/{job}']")
+    new = market.post("beside", rate=NOBODY)
+    becomes(page, lambda page: new in jobs(page), True, "the new job is listed")
+    assert focused(page)["title"] == job
+
+
+ROUTES = ("jobs", "job", "workers", "network", "check", "files", "about")
+GRAVE = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The text of axe-core, which finds what keeps people out."""
+    path = WEB / "node_modules" / "axe-core" / "axe.min.js"
+    require("web", path.exists(), "axe-core is missing in web/node_modules; make setup installs it")
+    return path.read_text(encoding="utf-8")
+
+
+def ready(market: WebMarket, page: Page, name: str) -> None:
+    """Go to a page and wait for its data."""
+    go(page, link(market, market.jobs["array"]) if name == "job" else f"#/{name}")
+    if name == "job":
+        becomes(page, lambda page: len(table(page, "unit").rows), UNITS, "its units")
+    elif name == "network":
+        page.click("text=Recompute the books here")
+        page.wait_for_selector("text=Solvent at block")
+    elif name == "about":
+        page.wait_for_selector("text=bafy")
+    elif name not in ("check", "files"):
+        page.wait_for_selector("main tbody tr")
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_looks__both_themes_at_320_pixels_and_wide__keep_nobody_out(
+    market: WebMarket, direct: str, seen: Watched, axe: str, name: str
+) -> None:
+    page = open_page(seen, direct)
+    ready(market, page, name)
+    page.evaluate(axe)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        for width in (320, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("() => document.documentElement.scrollWidth") <= width, (theme, width)
+            found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]
+            grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
+            assert grave == [], (theme, width)
+            shoot(page, f"{name}-{theme}-{width}")
+
+
+def test_looks__what_failed__keeps_nobody_out_either(market: WebMarket, through: str, seen: Watched, axe: str) -> None:
+    with market.rpc.changing(altered(market.jobs["failing"])):
+        page = open_page(seen, through)
+        page.wait_for_selector(".failure >> text=RPC_LIES")
+        page.evaluate(axe)
+        page.set_viewport_size({"width": 320, "height": 800})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+            found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]
+            assert [one["id"] for one in found if one["impact"] in GRAVE] == []
+            shoot(page, f"jobs-liar-{theme}")
+
+
+# ---- a chain that goes back: last, for it takes the newest beats with it ----
+
+
+def post_alone(market: WebMarket, submitter: int) -> tuple[str, int]:
+    """Post a job that nobody can take, from an account that does nothing else; return its id and its block."""
+    place = market.place
+    policies = place.market.policies()
+    made = build.terms(
+        submitter=devnet.account(submitter).address.lower(),
+        salt=place.chain.head().number,
+        needs=Needs(runtimes=1, cores=1, ram_gib=1, disk_gib=1),
+        ceiling=policies.policy.min_price * 10**6,
+        max_seconds=60,
+        deadline=place.chain.head().timestamp + 3_600,
+        keeper_fee=policies.policy.min_keeper_fee,
+        policy=policies.word,
+    )
+    done = place.sender(submitter).send(place.market.calls.post(made), key=f"post/{made.salt}")
+    return "0x" + place.market.job_id(made).hex(), done.block_number
+
+
+# What an account has sent before a reorg is gone: each has its own.
+@pytest.mark.parametrize(("replaced", "submitter"), [(True, 5), (False, 6)], ids=["replaced", "taken away"])
+def test_reorg__while_the_page_is_open__list_and_job_follow(
+    market: WebMarket, direct: str, seen: Watched, chromium: Browser, replaced: bool, submitter: int
+) -> None:
+    page = open_page(seen, direct)
+    before = listed(market)
+    becomes(page, jobs, before, "the list of jobs")
+    with watched(chromium) as other:
+        job, block = post_alone(market, submitter)
+        open_page(other, direct, f"#/job/{job}@{block}")
+        becomes(other.page, timeline, ["posted and funded"], "its page")
+        becomes(page, lambda page: job in jobs(page), True, "it is listed")
+        depth = market.place.chain.head().number - block + 1
+        assert go_back(market.place.chain, depth, replaced=replaced)
+        becomes(page, jobs, before, "it is gone from the list")
+        other.page.wait_for_selector(".failure >> text=NOT_FOUND")
+        assert timeline(other.page) == [] and "RPC_LIES" not in failure(other.page)
+        assert failure(page) == ""

@@ -1,0 +1,30 @@
+// The past of a market: its logs and the seconds of its blocks, from its providers, or from what an earlier visit kept of
+// what they said (cache.ts). Readers ask the past and need not know which.
+
+import type { Hex } from "../core/bytes";
+import type { Block } from "./answers";
+import { type Filter, type Piece, pieces, type Range, type Span } from "./logs";
+import type { Rpc } from "./rpc";
+
+export interface Past {
+  // Yield every piece of a range, as `pieces` does; a piece may be wider than any provider serves.
+  logs(filter: Filter, range: Range, span: Span): AsyncGenerator<Piece>;
+  // The seconds of those blocks that are known; `keepTimes` makes more of them known.
+  times(blocks: readonly Hex[]): Promise<ReadonlyMap<Hex, number>>;
+  keepTimes(times: ReadonlyMap<Hex, number>): void;
+  // Hear of the newest block, and whether the chain has dropped any that was heard of before.
+  moved(head: Block, reorged: boolean): void;
+  // Forget what was kept of this market; say whether anything that was read came from there.
+  forget(): Promise<boolean>;
+}
+
+// The past as providers tell it, of which nothing is kept.
+export function toldAnew(rpc: Rpc): Past {
+  return {
+    logs: (filter, range, span) => pieces(rpc, filter, range, span),
+    times: async () => new Map<Hex, number>(),
+    keepTimes: () => undefined,
+    moved: () => undefined,
+    forget: async () => false,
+  };
+}

@@ -1,0 +1,34 @@
+// What this page keeps of the markets that it reads, in this browser. Loaded beside the first page, which does without.
+
+import { KeptPast, marketKey } from "../chain/cache";
+import { IdbStore } from "../chain/idb";
+import type { Past } from "../chain/past";
+import type { Tabs } from "../chain/poller";
+import type { Rpc } from "../chain/rpc";
+import { Shelf } from "../chain/shelf";
+import { tabsOf } from "../chain/tabs";
+import type { Network } from "../core/network";
+import { sharedOrigin } from "./origin";
+import { forgetWords } from "./remember";
+
+const store = new IdbStore();
+const shelf = new Shelf(store);
+
+export interface Kept {
+  readonly past: Past;
+  readonly tabs: Tabs | undefined;
+}
+
+// The past of a market over what is kept of it, and the other tabs that show it.
+export function keptOf(network: Network, rpc: Rpc): Kept {
+  // It may take a while, and the market is not asked for logs at once.
+  void shelf.open();
+  return { past: new KeptPast(network, rpc, shelf), tabs: tabsOf(`hearth.heads.${marketKey(network)}`) };
+}
+
+// Forget everything that this page has stored: what it read, and words. Until they are loaded again this tab, and every
+// other one, keep nothing of what they read.
+export async function forgetAll(): Promise<void> {
+  forgetWords();
+  if (!sharedOrigin(location)) await store.erase().catch(() => undefined);
+}
