@@ -129,7 +129,7 @@ export function AtMost({ market, ground, terms, session }: AtMostProps) {
         <dd id="escrow"><Amount value={escrow} asset={asset} />; what is not used comes back</dd>
         <dt>Work</dt>
         <dd>
-          <Amount value={BigInt(units) * unitPrice(terms)} asset={asset} />: {units} units of at most <Amount value={unitPrice(terms)} asset={asset} />,
+          <Amount value={BigInt(units) * unitPrice(terms)} asset={asset} />: {units === 1 ? "one unit" : `${units} units`} of at most <Amount value={unitPrice(terms)} asset={asset} />,
           {` ${showRate(terms.ceiling, asset)} for ${formatDuration(terms.maxSeconds)}, billed ${nameOf(BILLING, terms.billing)}`}
         </dd>
         <dt>Keeper fees</dt>
@@ -144,7 +144,7 @@ export function AtMost({ market, ground, terms, session }: AtMostProps) {
           </>
         )}
         <dt>Gas</dt>
-        <dd>about <Amount value={gas} asset={NATIVE} /></dd>
+        <dd><Amount value={gas} asset={NATIVE} /> at most, as prices are now</dd>
         <dt>Deadline</dt>
         <dd><Moment at={terms.deadline} now={ground.at.time} /></dd>
         {account !== undefined && (

@@ -6,12 +6,13 @@ import type { Market } from "../../chain/market";
 import { escrowAtPost } from "../../core/money";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
+import { formatAmount } from "../../core/units";
 import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
 import type { Session } from "../../wallet/request";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
-import { Amount, Whole } from "./shown";
+import { Whole } from "./shown";
 
 interface Props {
   readonly market: Market;
@@ -39,11 +40,11 @@ export function Sign({ market, session, draft, terms, there }: Props) {
         What your wallet will show:{" "}
         {network.asset.address !== null && (
           <>
-            first an approval of exactly <Amount value={escrow} asset={network.asset} /> by <Whole hex={network.asset.address} />, function{" "}
+            first an approval of exactly {formatAmount(escrow, network.asset)} by <Whole hex={network.asset.address} />, function{" "}
             <code>approve</code>; then no coin{" "}
           </>
         )}
-        {network.asset.address === null && <Amount value={escrow} asset={network.asset} />} to <Whole hex={network.contracts.JobRegistry} />,
+        {network.asset.address === null && formatAmount(escrow, network.asset)} to <Whole hex={network.contracts.JobRegistry} />,
         function <code>post</code>.
       </p>
       <p>
