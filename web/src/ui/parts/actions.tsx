@@ -1,6 +1,6 @@
 // What the submitter of a job may do with it, by the account of the connected wallet. Mirrors hearth/client/cancelling.py.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import type { Standing } from "../../chain/jobs";
 import type { Market } from "../../chain/market";
@@ -33,7 +33,12 @@ export function Actions({ market, standing }: Props) {
     if (finished) journalOf(network).see(posted.jobId).catch(() => undefined);
   }, [finished, posted.jobId]);
   const offers = offersOf(market, standing);
-  if (offers.length === 0) return null;
+  const [offered, setOffered] = useState(false);
+  useEffect(() => {
+    if (offers.length > 0) setOffered(true);
+  }, [offers.length]);
+  // What came of the last one stays readable where it was.
+  if (offers.length === 0 && !offered) return null;
   const account = wallets.session?.account;
   return (
     <>
@@ -43,6 +48,7 @@ export function Actions({ market, standing }: Props) {
         <Whole hex={posted.terms.submitter} />
       </p>
       <Wallet network={network} wallets={wallets} />
+      {offers.length === 0 && <p class="soft">Nothing is left to cancel or to accept.</p>}
       {account === posted.terms.submitter && <Acts market={market} session={wallets.session} offers={offers} />}
       {account !== undefined && account !== posted.terms.submitter && <p class="soft">The connected account is another one.</p>}
     </>
