@@ -19,13 +19,11 @@ interface Props {
   readonly market: Market;
   readonly session: Session | undefined;
   readonly offers: readonly Offer[];
-  // What was done last, kept by whoever shows this: the last offer may go with what it did.
-  readonly done: string;
-  readonly onDone: (said: string) => void;
 }
 
-export function Acts({ market, session, offers, done, onDone }: Props) {
+export function Acts({ market, session, offers }: Props) {
   const [busy, setBusy] = useState("");
+  const [done, setDone] = useState("");
   const [error, setError] = useState<unknown>();
   const abort = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => abort.current?.abort(), []);
@@ -35,11 +33,11 @@ export function Acts({ market, session, offers, done, onDone }: Props) {
     if (!ready) return;
     abort.current = new AbortController();
     setBusy(label);
-    onDone("");
+    setDone("");
     setError(undefined);
     try {
       await carryOut(market, session, act, shown, pauseOf(market.network), abort.current.signal);
-      onDone(`${label}: done`);
+      setDone(`${label}: done`);
     } catch (why) {
       setError(why);
     }

@@ -32,9 +32,13 @@ export function Actions({ market, standing }: Props) {
   useEffect(() => {
     if (finished) journalOf(network).see(posted.jobId).catch(() => undefined);
   }, [finished, posted.jobId]);
-  const [done, setDone] = useState("");
   const offers = offersOf(market, standing);
-  if (offers.length === 0) return done === "" ? null : <p role="status">{done}</p>;
+  const [offered, setOffered] = useState(false);
+  useEffect(() => {
+    if (offers.length > 0) setOffered(true);
+  }, [offers.length]);
+  // What came of the last one stays readable where it was.
+  if (offers.length === 0 && !offered) return null;
   const account = wallets.session?.account;
   return (
     <>
@@ -44,7 +48,8 @@ export function Actions({ market, standing }: Props) {
         <Whole hex={posted.terms.submitter} />
       </p>
       <Wallet network={network} wallets={wallets} />
-      {account === posted.terms.submitter && <Acts market={market} session={wallets.session} offers={offers} done={done} onDone={setDone} />}
+      {offers.length === 0 && <p class="soft">Nothing is left to cancel or to accept.</p>}
+      {account === posted.terms.submitter && <Acts market={market} session={wallets.session} offers={offers} />}
       {account !== undefined && account !== posted.terms.submitter && <p class="soft">The connected account is another one.</p>}
     </>
   );

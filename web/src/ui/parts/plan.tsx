@@ -109,7 +109,6 @@ interface AtMostProps {
 export function AtMost({ market, ground, terms, session }: AtMostProps) {
   const { asset } = market.network;
   const account = session?.account;
-  const [withdrawn, setWithdrawn] = useState("");
   const purse = useLoad(
     account === undefined ? undefined : () => readPurse(market, ground.at, account),
     account ?? "",
@@ -167,21 +166,13 @@ export function AtMost({ market, ground, terms, session }: AtMostProps) {
           </>
         )}
       </dl>
-      {account !== undefined && value !== undefined && value.credit > 0n ? (
+      {account !== undefined && value !== undefined && value.credit > 0n && (
         <>
           <p>
             <Amount value={value.credit} asset={asset} /> more is your credit in Escrow.
           </p>
-          <Acts
-            market={market}
-            session={session}
-            offers={[withdrawal(market, account, value.credit)]}
-            done={withdrawn}
-            onDone={setWithdrawn}
-          />
+          <Acts market={market} session={session} offers={[withdrawal(market, account, value.credit)]} />
         </>
-      ) : (
-        withdrawn !== "" && <p role="status">{withdrawn}</p>
       )}
     </>
   );
