@@ -158,6 +158,10 @@ def test_submit__a_job__runs_and_its_result_is_what_the_command_gets(desk: Desk,
     posted = desk.place.client.jobs.reads.look(job).posted
     assert posted.terms.spec.hex() == plan["spec"]
     assert desk.wallet.sent == [f"0x{posted.log.tx_hash.hex()}"]
+    # Its worker is new, and would wait for its pay.
+    page.click("text=Accept unit 0")
+    page.wait_for_selector("text=Accept unit 0: done")
+    assert desk.place.client.jobs.reads.look(job).units[0].state is State.SETTLED
 
 
 def test_submit__a_wallet_that_says_no__sends_nothing_and_can_be_asked_again(desk: Desk) -> None:
@@ -310,6 +314,16 @@ def test_submit__a_dear_job_for_nobody__is_refused_with_the_price_that_would_do(
 
     assert desk.page.inner_text("#at-rate").startswith("1 can take it")
     assert "eth_sendTransaction" not in desk.wallet.asked
+
+
+def test_submit__a_module_that_no_worker_could_start__is_refused_before_anything(desk: Desk, tmp_path: Path) -> None:
+    module = tmp_path / "failing.wasm"
+    module.write_text("#!/bin/sh\n")
+    desk.open()
+    desk.write(OPEN.format(name="script", deadline="1h"), module=module)
+
+    assert "it looks like a script" in desk.alert("module")
+    assert desk.page.query_selector("#sign") is None
 
 
 def test_job__its_submitter__cancels_it(desk: Desk) -> None:

@@ -68,7 +68,8 @@ def until(page: Page, done: Callable[[], bool]) -> None:
 
 
 KEPT = """async () => {
-  const open = await new Promise((done) => { indexedDB.open("hearth").onsuccess = (event) => done(event.target.result); });
+  const asked = indexedDB.open("hearth");
+  const open = await new Promise((done) => { asked.onsuccess = () => done(asked.result); });
   const heads = open.transaction("heads").objectStore("heads").getAll();
   await new Promise((done) => { heads.onsuccess = done; });
   open.close();

@@ -1,4 +1,4 @@
-"""What posting takes beside the job's money, and words for what is waited for (hearth/client/posting, chain/fees.py)."""
+"""What posting takes beside the job's money, and words for parents (hearth/client, hearth/chain/fees.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.web_tables import Big
 
 
 def tables() -> Mapping[str, Any]:
-    """Return gas by call, tips in wei per gas, the words by condition, and how many files and folders a worker takes."""
+    """Return gas by call, tips in wei per gas, words by condition, and how many files and folders a worker takes."""
     return {
         "POST_GAS": Big(post.POST_GAS),
         "APPROVE_GAS": Big(post.APPROVE_GAS),

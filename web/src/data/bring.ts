@@ -4,8 +4,9 @@
 import { writeCar } from "../core/car";
 import { type Block, Cid, cidOfDigest, parseCid, parseUri } from "../core/cid";
 import { HearthError } from "../core/errors";
-import { sha256 } from "../core/bytes";
-import { blocksOf, importTree, limitsOfMarket, resolve, walk } from "../core/unixfs";
+import { concat, sha256 } from "../core/bytes";
+import { checkModule, checkModuleSize } from "../core/wasm-module";
+import { blocksOf, importTree, limitsOfMarket, readFile, resolve, walk } from "../core/unixfs";
 import { MAX_INPUT_ENTRIES } from "../generated/posting";
 import { Blocks } from "./blocks";
 import type { Opened } from "./local";
@@ -54,6 +55,25 @@ export function requireFew(named: readonly Named[]): void {
     `the job brings more than ${MAX_INPUT_ENTRIES} files and folders, more than a worker takes`,
     "pack them into an archive, or leave some out of the workdir: .hearthignore",
   );
+}
+
+// Refuse a module that no worker could start with so much memory. Throws NO_WASM for a folder, and as `checkModule` does.
+export async function requireModule(src: string, named: Named, memoryBytes: bigint, blocks: Blocks): Promise<true> {
+  if (named.kind === "directory") {
+    throw new HearthError("NO_WASM", `module: ${src} is a folder`, "name the file in it", { field: "module" });
+  }
+  checkModuleSize(named.size);
+  checkModule(await bytesOf(named, blocks), memoryBytes);
+  return true;
+}
+
+async function bytesOf({ cid, size, picked }: Named, blocks: Blocks): Promise<Uint8Array> {
+  const content = picked?.node.kind === "file" ? await picked.node.open() : undefined;
+  if (content instanceof Blob) return new Uint8Array(await content.arrayBuffer());
+  const limits = { ...limitsOfMarket(BigInt(size), 1), maxBlocks: Number.MAX_SAFE_INTEGER };
+  const parts: Uint8Array[] = [];
+  for await (const part of readFile(parseCid(cid), blocks.source, limits)) parts.push(part);
+  return concat(parts);
 }
 
 // What is to be put: the sources that came from this machine, and the document.

@@ -1,4 +1,4 @@
-// What posting takes beside the job's money, and words for what is waited for (hearth/client/posting, chain/fees.py).
+// What posting takes beside the job's money, and words for parents (hearth/client, hearth/chain/fees.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/posting.py.
 
 export const POST_GAS = 160000n as const;

@@ -22,6 +22,7 @@ import { counts, isBlocked, stateOf, untouched, verdictOf } from "../../core/vie
 import { type ParentView, waitsFor } from "../../core/waits";
 import { cidOfDigest } from "../../core/cid";
 import { fromHex } from "../../core/bytes";
+import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
 import { beatOf, type Loaded, useLoad } from "../load";
@@ -314,8 +315,9 @@ function Timeline({ events, about, asset }: TimelineProps) {
 const COIN: Asset = { symbol: "ETH", decimals: 18, address: null };
 
 function Units({ whole }: { readonly whole: Whole }) {
-  const { view } = whole.standing;
+  const { view, posted } = whole.standing;
   const rest = untouched(view);
+  const attempts = useMemo(() => attemptsOf(posted, whole.events), [posted, whole.events]);
   return (
     <>
       <h2>Units</h2>
@@ -326,7 +328,7 @@ function Units({ whole }: { readonly whole: Whole }) {
           { head: "state", cell: ([, unit]) => <State name={nameOf(STATE, unit.state)} /> },
           { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
           { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : unit.node), number: true },
-          { head: "attempts", cell: ([, unit]) => unit.attempts, number: true },
+          { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
           { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },
         ]}
         rows={view.units.map((unit, index) => [index, unit] as const)}
@@ -334,6 +336,32 @@ function Units({ whole }: { readonly whole: Whole }) {
         none="Nobody has taken a unit yet."
       />
     </>
+  );
+}
+
+// Each unit's leases, from their starts to what ended them, by the job's events.
+function attemptsOf(posted: Posted, events: readonly MarketEvent[]): readonly FoldedUnit[] {
+  // The second of its post is that of untouched units, which have no attempts.
+  const fold = new JobFold(posted, 0);
+  for (const event of events) fold.add(event);
+  return fold.units;
+}
+
+function Attempts({ count, of }: { readonly count: number; readonly of: readonly Attempt[] }) {
+  if (of.length < 2) return <>{count}</>;
+  return (
+    <details>
+      <summary>{count}</summary>
+      <ol>
+        {of.map(({ number, node, end, resumedFrom }) => (
+          <li key={number} value={number}>
+            {`node ${node}`}
+            {resumedFrom !== null && `, from the checkpoint of attempt ${resumedFrom}`}
+            {end !== null && `: ${end.name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase()}`}
+          </li>
+        ))}
+      </ol>
+    </details>
   );
 }
 

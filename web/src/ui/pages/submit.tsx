@@ -10,12 +10,12 @@ import type { Hex } from "../../core/bytes";
 import { toHex } from "../../core/bytes";
 import type { Network } from "../../core/network";
 import { draftTerms } from "../../core/posting";
-import { runtimeKind, runtimeOf } from "../../core/spec";
+import { located, runtimeKind, runtimeOf } from "../../core/spec";
 import type { Terms } from "../../core/types";
 import { ZERO_ADDRESS } from "../../generated/bounds";
-import { type Load, nameStored, requireFew } from "../../data/bring";
+import { type Load, nameStored, requireFew, requireModule } from "../../data/bring";
 import { Blocks } from "../../data/blocks";
-import { beatOf, useLoad } from "../load";
+import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { Document, Editor, type Found, type JobFile, Problems, Sources, useJobFile } from "../parts/job-file";
@@ -102,11 +102,13 @@ function Planned({ context, network, wallets, file, found }: Props) {
   const [there, setThere] = useState<string>();
   const [drawn, refused] = useMemo(() => drafted(found, account, network, ground.value), [found, account, network, ground.value]);
   const load = useMemo(() => loadOf(file, found), [file.named, found]);
+  const module = useModule(context, file, found);
   const digest = found.digest === undefined ? "" : toHex(found.digest);
   return (
     <>
       {ground.error !== undefined && <Failure error={ground.error} />}
       {refused !== undefined && <Problems error={refused} />}
+      {module.error !== undefined && <Problems error={module.error instanceof HearthError ? located(found.loaded, module.error) : module.error} />}
       {refused === undefined && (drawn === undefined || ground.value === undefined) && <p>{WORDS.nothingYet}</p>}
       {drawn !== undefined && ground.value !== undefined && ready !== undefined && (
         <>
@@ -115,17 +117,30 @@ function Planned({ context, network, wallets, file, found }: Props) {
           <Wallet network={network} wallets={wallets} />
           <AtMost market={ready.market} ground={ground.value} terms={drawn} session={wallets.session} />
           <Bring key={digest} context={context} load={load} onThere={() => setThere(digest)} />
-          <Sign
-            market={ready.market}
-            session={wallets.session}
-            draft={{ loaded: found.loaded, document: found.document as NonNullable<Found["document"]>, digest: digest as Hex }}
-            terms={drawn}
-            there={there === digest}
-          />
+          {module.value === true && !(load instanceof HearthError) && (
+            <Sign
+              market={ready.market}
+              session={wallets.session}
+              draft={{ loaded: found.loaded, document: found.document as NonNullable<Found["document"]>, digest: digest as Hex }}
+              terms={drawn}
+              there={there === digest}
+            />
+          )}
         </>
       )}
     </>
   );
+}
+
+// Whether a worker could start the job's module, where it has one.
+function useModule({ opened, network }: Context, { named }: JobFile, { loaded, document }: Found): Loaded<true> {
+  const { spec } = loaded;
+  const src = runtimeKind(runtimeOf(spec)).webassembly ? spec.module : null;
+  const one = src === null ? undefined : named.get(src);
+  const memory = BigInt(document?.resources.memory_mib ?? 0) << 20n;
+  const read = async (): Promise<true> =>
+    src === null || one === undefined || requireModule(src, one, memory, new Blocks(opened, network?.gateways ?? []));
+  return useLoad(read, `${one?.cid ?? ""} ${memory}`, [one]);
 }
 
 function drafted(found: Found, account: Hex, network: Network, ground: Ground | undefined): readonly [Terms | undefined, unknown] {
@@ -148,10 +163,6 @@ function loadOf(file: JobFile, found: Found): Load | HearthError {
   });
   try {
     requireFew(sources.map(({ named }) => named));
-    const module = sources.find(({ src }) => src === spec.module);
-    if (module?.named.kind === "directory" && runtimeKind(runtimeOf(spec)).webassembly) {
-      throw new HearthError("NO_WASM", `module: ${module.src} is a folder`, "name the file in it", { field: "module" });
-    }
     return { sources, document: canonicalBytes(found.document as NonNullable<Found["document"]>) };
   } catch (error) {
     if (error instanceof HearthError) return error;
