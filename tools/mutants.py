@@ -33,7 +33,7 @@ from tools.vyper_files import ROOT
 MUTANTS = ROOT / "tests" / "mutants"
 TESTS_FAILED = 1
 # Heavy folders that a copy reaches by a link.
-LINKED = (".venv", "node_modules")
+LINKED = (".venv", ".venv-node", "node_modules", "web/node_modules")
 # Contracts as the tests compile them (tests/kit/evm.py): a copy starts with what is compiled already.
 COMPILED = ".build/evm"
 COMPILE = (

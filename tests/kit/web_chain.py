@@ -114,9 +114,7 @@ class WebChain(ScriptedMarket):
 
     def _locked_for(self, terms: Terms) -> Event:
         topics = (topic_of(Locked), encode(["address"], [self.network.jobs]), formulas.lock_key(terms.submitter))
-        return Event(
-            self.network.contracts["Escrow"], topics, encode(["uint256"], [formulas.escrow_at_post(terms)])
-        )
+        return Event(self.network.contracts["Escrow"], topics, encode(["uint256"], [formulas.escrow_at_post(terms)]))
 
     @property
     def _locked(self) -> int:
