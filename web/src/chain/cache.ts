@@ -131,7 +131,6 @@ export class KeptPast implements Past {
     this.#chunks = [];
     this.#times.clear();
     this.#later(async () => this.shelf.drop((await this.shelf.heads(this.#market)) ?? []));
-    await this.#queue;
     return served;
   }
 

@@ -41,6 +41,8 @@ export interface Bounds {
 
 export const VERSION = 1;
 const MAX_HEADS = 10_000;
+// No reader waits for what is written: it may take so many times as long.
+const WRITING = 10;
 export const BOUNDS: Bounds = { most: 64 * 2 ** 20, patience: 1_500, now: () => Date.now() };
 
 export type Draft = Omit<Head, "id" | "version" | "size" | "used">;
@@ -52,6 +54,8 @@ export class Shelf {
   // Resolves once the store is open, or was waited for long enough.
   #opened: Promise<void> | undefined;
   #writable = true;
+  // It did not answer in time: nobody waits for it again.
+  #late = false;
 
   constructor(
     private readonly store: Store,
@@ -62,7 +66,7 @@ export class Shelf {
 
   // Open the store, before anybody needs it: it may take a while.
   open(): Promise<void> {
-    this.#opened ??= within(this.#open(), this.bounds.patience).catch(() => undefined);
+    this.#opened ??= within(this.#open(), this.bounds.patience).catch(() => undefined) as Promise<void>;
     return this.#opened;
   }
 
@@ -74,17 +78,20 @@ export class Shelf {
 
   // A text; undefined where it is not what its head says, and then both are dropped, or where it does not come in time.
   async text(head: Head): Promise<string | undefined> {
-    const read = this.store.text(head.id).then(async (found) => {
+    if (this.#late) return undefined;
+    try {
+      const found = await this.#soon(this.store.text(head.id), this.bounds.patience);
       if (typeof found === "string" && found.length === head.size) return found;
-      await this.drop([head]);
-      return undefined;
-    });
-    return within(read, this.bounds.patience).catch(() => undefined);
+      if (!this.#late) void this.drop([head]);
+    } catch {
+      // It is gone: whatever it held is read anew.
+    }
+    return undefined;
   }
 
   // Keep something in the place of what it replaces; undefined where it is not kept.
   async put(draft: Draft, text: string, replaced: readonly Head[] = []): Promise<Head | undefined> {
-    if (this.#heads === undefined || !this.#writable) return undefined;
+    if (this.#heads === undefined || !this.#writable || this.#late) return undefined;
     const head: Head = { ...draft, id: newId(), version: VERSION, size: text.length, used: this.bounds.now() };
     const gone = replaced.map((one) => one.id);
     const evicted = this.#room(head.size, new Set(gone));
@@ -95,7 +102,7 @@ export class Shelf {
   // Write heads anew whose texts stay.
   async update(heads: readonly Head[]): Promise<void> {
     const known = heads.filter((head) => this.#heads?.has(head.id) === true);
-    if (known.length > 0 && this.#writable) await this.#write(known.map((head) => ({ head })), []);
+    if (known.length > 0 && this.#writable && !this.#late) await this.#write(known.map((head) => ({ head })), []);
   }
 
   // Say that something is of use, so that others are dropped before it.
@@ -107,7 +114,7 @@ export class Shelf {
 
   async drop(heads: readonly Head[]): Promise<void> {
     const ids = heads.map((head) => head.id);
-    if (ids.length > 0) await this.#write([], ids);
+    if (ids.length > 0 && !this.#late) await this.#write([], ids);
   }
 
   // ---- inside ----
@@ -138,15 +145,22 @@ export class Shelf {
     return fits() ? dropped : undefined;
   }
 
+  async #soon<T>(answer: Promise<T>, patience: number): Promise<T | undefined> {
+    const found = await within(answer, patience);
+    if (found !== LATE) return found;
+    this.#late = true;
+    return undefined;
+  }
+
   async #write(puts: readonly { readonly head: Head; readonly text?: string }[], drops: readonly string[]): Promise<boolean> {
     for (const id of drops) this.#heads?.delete(id);
     try {
-      await this.store.write(puts, drops);
+      await this.#soon(this.store.write(puts, drops), WRITING * this.bounds.patience);
     } catch {
       // A full disk, a browser that keeps nothing: it will not be otherwise a moment later.
       this.#writable = false;
-      return false;
     }
+    if (!this.#writable || this.#late) return false;
     for (const { head } of puts) this.#heads?.set(head.id, head);
     return true;
   }
@@ -171,11 +185,13 @@ const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> => (typeof 
 
 const newId = (): string => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-// What a promise comes to, or undefined after so many milliseconds.
-async function within<T>(promise: Promise<T>, patience: number): Promise<T | undefined> {
+const LATE = Symbol("late");
+
+// What a promise comes to, or LATE after so many milliseconds.
+async function within<T>(promise: Promise<T>, patience: number): Promise<T | typeof LATE> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), patience);
+  const late = new Promise<typeof LATE>((resolve) => {
+    timer = setTimeout(() => resolve(LATE), patience);
   });
   try {
     return await Promise.race([promise, late]);
