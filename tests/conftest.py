@@ -37,6 +37,7 @@ LONGEST = (
     "e2e/test_wheel.py",
     "worker/test_shell.py",
     "e2e/test_readme.py",
+    "e2e/test_web.py",
     "e2e/test_demo.py",
     "chaos/test_geth.py",
     "chaos/test_campaign.py",

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import wasmtime
 
+from hearth.base.crowd import Limits
 from hearth.base.errors import SpecError, StorageError
 from hearth.protocol.gpu_tiers import tier_of
 from hearth.spec import wasm_module
@@ -146,6 +147,10 @@ class _Server:
 
     def expect(self, wire: Any, seconds: float, *, served: bool) -> None:
         """Note a time."""
+
+    def limits(self) -> Limits:
+        """Return those of a server with one connection."""
+        return Limits(1, 1, 1.0)
 
 
 _SERVER: Final = _Server()

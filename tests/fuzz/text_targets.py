@@ -10,16 +10,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from hearth.base.addresses import gateway_fault
 from hearth.base.errors import ConfigError, HearthError, StorageError
 from hearth.base.strangers import MAX_DEPTH, read_json
 from hearth.client import prepared
 from hearth.client.results import Results, check_result
 from hearth.config import settings as client_settings
 from hearth.market.calls import Calls
+from hearth.market.manifest import ListedGpu, Manifest, carried, read_manifest
 from hearth.market.network import network_of
 from hearth.protocol import units
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.types import NodeId, Outcome
+from hearth.protocol.types import NodeId, Offer, Outcome
 from hearth.spec import needs_of, parse_canonical
 from hearth.spec.convert import convert
 from hearth.spec.load import parse_spec
@@ -142,6 +144,37 @@ def _reports() -> Iterator[bytes]:
     yield canonical.encode(report)
 
 
+_GATEWAYS: Final = ("https://gpu.example.org", "http://[2001:db8::1]:8080/a")
+_MANIFEST: Final = Manifest("hearth 1", "de", (ListedGpu("NVIDIA X", "570", 24),), _GATEWAYS)
+_NAMED: Final = canonical.encode(_MANIFEST.document())
+_DIGEST: Final = canonical.digest(_MANIFEST.document())
+
+
+def _check_manifest(data: bytes, found: Manifest) -> None:
+    """Whatever is believed of it is within bounds, and is written and read as the same."""
+    same("manifest", read_manifest(canonical.encode(found.document())), found)
+    if any(gateway_fault(one) for one in found.gateways):
+        raise Finding(f"manifest: {found.gateways}")
+
+
+def _manifests() -> Iterator[bytes]:
+    yield _NAMED
+    yield canonical.encode({"version": 1, "software": "hearth 0", "country": "in", "gpus": []})
+    yield canonical.encode({"version": 1, "gateways": [*_GATEWAYS, 7, "http://u:p@x.y", "http://x.y:22"], "later": {}})
+
+
+def _check_carried(data: bytes, found: bytes) -> None:
+    same("manifest-call", found, _NAMED)
+
+
+def _carrying() -> Iterator[bytes]:
+    calls, offer = Calls(NETWORK), Offer(slots=1)
+    yield calls.register("0x" + "11" * 20, offer, _DIGEST, 5, _NAMED).data
+    yield calls.update_offer(NodeId(3), offer, _DIGEST, _NAMED).data
+    yield bytes(100) + calls.update_offer(NodeId(3), offer, _DIGEST, _NAMED).data + bytes(40)
+    yield calls.update_offer(NodeId(3), offer, _DIGEST, _NAMED[:-1]).data
+
+
 # ---- files that people are given ----
 
 
@@ -172,6 +205,7 @@ def _prepareds() -> Iterator[bytes]:
     calls = Calls(NETWORK)
     sender = "0x" + "11" * 20
     for action, call in (
+        ("update", calls.update_offer(NodeId(3), Offer(slots=1), _DIGEST, _NAMED)),
         ("stake", calls.add_stake(NodeId(3), sender, 5)),
         ("withdraw", calls.withdraw(sender, 5)),
         ("exit start", calls.exit_start(NodeId(3))),
@@ -296,6 +330,16 @@ TARGETS: Final = (
     Target("job-spec", "json", "a job's spec", parse_canonical, _specs, (HearthError,), _check_spec),
     Target("result", "json", "a result document", _result, _results, (StorageError,)),
     Target("report", "json", "a report document", _report, _reports, (StorageError,)),
+    Target("manifest", "json", "a node's manifest", read_manifest, _manifests, (StorageError,), _check_manifest),
+    Target(
+        "manifest-call",
+        "bytes",
+        "the call that carries it",
+        lambda data: carried(data, _DIGEST),
+        _carrying,
+        (),
+        _check_carried,
+    ),
     Target("network-file", "json", "a network file", _network, _networks, (ConfigError, ValueError), _check_network),
     Target("prepared", "json", "a prepared call", _prepared, _prepareds, (HearthError, ValueError), _check_prepared),
     Target("amount", "bytes", "amounts, rates, times and sizes", _amount, _amounts),

@@ -102,7 +102,12 @@ def go(page: Page, route: str) -> None:
 
 def becomes(page: Page, read: Callable[[Page], Any], wanted: Any, what: str) -> None:
     """Wait until the page shows something; fail with what it shows instead."""
+    follows(page, read, lambda: wanted, what)
+
+
+def follows(page: Page, read: Callable[[Page], Any], told: Callable[[], Any], what: str) -> None:
+    """Wait until the page shows what is told at the same time: of what may change meanwhile, such as who is silent."""
     try:
-        wait(lambda: read(page) == wanted, what, SECONDS)
+        wait(lambda: read(page) == told(), what, SECONDS)
     except AssertionError as error:
-        raise AssertionError(f"{error}: {read(page)!r} is not {wanted!r}; {failure(page)}") from None
+        raise AssertionError(f"{error}: {read(page)!r} is not {told()!r}; {failure(page)}") from None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.net
-PAGES = ("jobs", "workers", "network", "check", "files", "about")
+PAGES = ("jobs", "submit", "workers", "network", "check", "files", "about")
 
 
 @pytest.fixture(scope="module")
@@ -340,6 +340,7 @@ def test_page__at_320_pixels__scrolls_down_alone(web: WebServer, chromium: Brows
         seen.page.goto(web.url)
         for name in PAGES:
             seen.page.click(f"nav a[href='#/{name}']")
+            seen.page.wait_for_selector(f"nav a[href='#/{name}'][aria-current]")  # not the page before
             seen.page.wait_for_selector("h1")
             wide = seen.page.evaluate("() => document.documentElement.scrollWidth")
             assert wide <= 320, f"{name}: {wide}"

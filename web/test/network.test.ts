@@ -52,6 +52,14 @@ describe("network files", () => {
     expect(refusal(value)).toBe("BAD_NETWORK");
   });
 
+  it("lets no name and no symbol move what stands beside it", () => {
+    const [one] = vectors<Case[]>("network");
+    const symbol = `\u202e${"x".repeat(99)}`;
+    const hostile = { ...(one?.in as object), name: "n\u202e", asset: { symbol, decimals: 18, address: null } };
+    const { name, asset } = networkOf(hostile);
+    expect([name, asset.symbol]).toEqual(["nU+202E", `U+202E${"x".repeat(15)}…`]);
+  });
+
   it("leaves out what a browser does not ask", () => {
     for (const url of ["ftp://a", "javascript:alert(1)", "http://user:word@a", "/x", "", `http://a/${"x".repeat(3000)}`]) {
       expect(askable(url)).toBeUndefined();

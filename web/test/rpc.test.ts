@@ -63,6 +63,8 @@ describe("a provider", () => {
     ["another id", failing(200, '{"id":77,"result":1}')],
     ["neither result nor error", provider(() => ({}))],
     ["too often", failing(429, "{}", { "Retry-After": "2" })],
+    ["too often in words", failing(429, "slow down")],
+    ["too much", failing(413, "{}")],
     ["nobody", async () => Promise.reject(new TypeError("fetch failed"))],
   ] satisfies [string, Fetch][])("that says %s has failed", async (_, ask) => {
     expect(await refusal(rpcOf(["http://a"], ask).one("a", []))).toBe("RPC_UNAVAILABLE");
@@ -110,6 +112,20 @@ describe("several providers", () => {
       [2, 2],
       [0, 3],
     ]);
+  });
+
+  it("that asks to be left alone is, for as long as it says", async () => {
+    let [now, answer] = [0, failing(429, "slow down", { "Retry-After": "4" })];
+    const asked: number[] = [];
+    const ask: Fetch = (url, init) => (asked.push(now), answer(url, init));
+    const rpc = new Rpc([new Endpoint("http://a", 1_000, ask)], () => now);
+    const said = (): Promise<string> => rpc.one("x", []).then(String, (error: Error) => error.message);
+    expect(await said()).toContain("it is asked too often");
+    for (now of [1_000, 3_900]) expect(await said()).toContain("and not to be asked for");
+    answer = provider(() => ({ result: "0x1" }));
+    now = 4_000;
+    expect(await said()).toBe("0x1");
+    expect(asked).toEqual([0, 4_000]);
   });
 
   it("none at all says so", async () => {
@@ -166,6 +182,19 @@ describe("logs", () => {
     expect(Math.max(...spans)).toBe(3_001);
     expect(spans.filter((width) => width > 40).length).toBeLessThan(spans.length / 4);
     expect(span.width).toBeLessThanOrEqual(MAX_SPAN);
+  });
+
+  it.each([
+    ["are longer than is read", async () => new Response("x".repeat(2 ** 24 + 1))],
+    ["are called too many", failing(413, "too large")],
+  ] satisfies [string, Fetch][])("that %s are asked for in shorter ranges", async (_, much) => {
+    const good = chain(2_500);
+    const ask: Fetch = (url, init) => {
+      const [filter] = (JSON.parse(String(init.body)) as Body).params;
+      return Number(filter["toBlock"]) - Number(filter["fromBlock"]) >= 700 ? much(url, init) : good(url, init);
+    };
+    expect((await numbers(ask, { from: 1, to: 2_500, backwards: false })).flat()).toHaveLength(25);
+    expect(await refusal(numbers(much, { from: 1, to: 4, backwards: false }))).toBe("RPC_UNAVAILABLE");
   });
 
   it("are asked for newest first", async () => {

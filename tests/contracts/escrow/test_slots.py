@@ -95,6 +95,18 @@ def test_used__credit_at_the_mark__is_refused_and_one_less_is_not(vault: Vault, 
     assert (vault.credit(stranger), vault.locked(controller, "a")) == (MOST, 1)
 
 
+@pytest.mark.parametrize("name", SPENDS)
+def test_used__amount_with_the_highest_bit_below_the_mark__is_spent(vault: Vault, stranger: str, name: str) -> None:
+    if name == "split":
+        vault.lock(stranger, "a", 1_234_567)
+    else:
+        vault.pay(stranger, 1_234_567)
+    put(vault, USED | 1_234_567, USED | 1 << 254)
+    SPENDS[name](vault, stranger, 1)
+    left = vault.locked(stranger, "a") if name == "split" else vault.credit(stranger)
+    assert left == (1 << 254) - 1
+
+
 def test_used__second_lock_under_a_key__costs_no_new_slot() -> None:
     vault = Vault.native(Evm(exact_gas=True))
     controller, stranger = vault.evm.account("controller"), vault.evm.account("stranger")

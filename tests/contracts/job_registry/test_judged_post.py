@@ -197,6 +197,13 @@ def test_bond__share_of_the_price__rounds_up(world: World) -> None:
     assert node_state(world, node).bond == -(-7_777 * price // 10_000) > 7_777 * price // 10_000
 
 
+def test_bond__share_that_is_a_ten_thousandth_above_a_unit__rounds_up(world: World) -> None:
+    terms, node = running(world, ceiling=10**20 + 1_000, bond_bps=10_001)
+    product = 10_001 * formulas.price(terms)
+    assert product % 10_000 == 1
+    assert node_state(world, node).bond == product // 10_000 + 1
+
+
 def test_bond__keeper_fees__are_the_least_as_well(world: World) -> None:
     _, node = running(world, keeper_fee=PRICE, bond_bps=79_999)
     assert node_state(world, node).bond == 8 * PRICE

@@ -10,7 +10,7 @@ from hearth.protocol import words
 from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, Accused, Gate, NodeId, State, UnitFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import LEASE, RESUMABLE, credited, node_state, other, set_totals, won
+from tests.kit.steps import LEASE, RESUMABLE, around, credited, node_state, other, set_totals, won
 from tests.kit.world import POLICY, World
 
 RATE = 2**79 + 10**9
@@ -123,6 +123,24 @@ def test_lanes__silent_node__is_reclaimed_from_at_its_second(large: World) -> No
     large.evm.warp(1)
     large.reclaim(terms)
     assert large.register() == node + 1
+
+
+def test_lanes__node_that_beats__keeps_its_lease_from_that_beat_on(large: World) -> None:
+    node, terms = large.register(), large.post()
+    large.evm.warp(POLICY.claim_ramp)
+    large.claim(terms, node)
+    large.evm.warp(100)
+    large.nodes.send.beat(node, sender=large.operator)
+    dead = large.evm.now + large.nodes.call.DEAD_AFTER()
+    assert dead < large.unit(terms).mark
+    for offset in around(large, dead):
+        if offset < 0:
+            with reverts("jobs: not reclaimable yet"):
+                large.reclaim(terms)
+        else:
+            with reverts("jobs: reclaimable"):
+                large.give_up(terms)
+            large.reclaim(terms)
 
 
 def test_lanes__expired_unit__is_no_open_one(world: World) -> None:

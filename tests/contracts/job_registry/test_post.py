@@ -11,7 +11,7 @@ from eth_utils.crypto import keccak
 from hearth.base.abi import encode
 from hearth.protocol import words
 from hearth.protocol.parents import parents_hash
-from hearth.protocol.types import Billing, Header, Needs, Runtime, State, Terms, TermsFlag, Unit
+from hearth.protocol.types import Billing, Header, Needs, Posted, Runtime, State, Terms, TermsFlag, Unit
 from tests.kit.evm import CHAIN_ID, Receipt, Reverted, reverts
 from tests.kit.steps import BUDGET, KEEPER_FEE, LEASE, LIE, SILENT, around, awkward
 from tests.kit.world import DAY, NEEDS, POLICY, World
@@ -50,6 +50,17 @@ def test_post__default__logs_terms_and_parents(world: World) -> None:
     event = world.post_receipt(terms).event("JobPosted")
     assert (event["job_id"], event["submitter"], event["parents"]) == (world.id_of(terms), world.submitter, [])
     assert tuple(event["terms"]) == words.pack_terms(terms)
+
+
+@pytest.mark.parametrize("block", [1_000, 2**63, 2**64 - 3])
+def test_post__second_job__names_the_block_of_the_first(world: World, block: int) -> None:
+    world.evm.block = block
+    first = world.post_receipt(world.terms()).event("JobPosted")
+    at = world.evm.block
+    assert at > block and (first["number"], first["previous"]) == (1, 0)
+    second = world.post_receipt(world.terms()).event("JobPosted")
+    assert (second["number"], second["previous"]) == (2, at)
+    assert words.unpack_posted(world.jobs.call.posted()) == Posted(block=at + 1, count=2)
 
 
 def test_post__odd_price__rounds_the_funding_up(world: World) -> None:

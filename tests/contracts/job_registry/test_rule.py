@@ -29,6 +29,7 @@ from tests.kit.steps import (
     node_state,
     proven,
     running,
+    season,
     submitted,
 )
 from tests.kit.vault import share
@@ -307,6 +308,20 @@ def test_rule__void__pays_the_start_fee_and_adds_nothing_to_the_record(market: W
     assert receipt.event("Ruled") == _event(market, terms, node, verdict=VOID, pay=VOID_PAY, fee=VOID_FEE)
     assert node_state(market, node) == replace(before, bond=0)
     assert market.node(node).stake == 100 * ETHER
+
+
+def test_rule__void_hours_later__is_no_observation_and_lets_nothing_decay(world: World) -> None:
+    node = world.register()
+    season(world, node)
+    terms = world.post(**world.judged())
+    world.claim(terms, node)
+    world.submit(terms)
+    world.dispute(terms)
+    before = node_state(world, node)
+    world.evm.warp(2 * reputation.STEP)
+    world.rule(terms, VOID)
+    assert before.r > 0
+    assert node_state(world, node) == replace(before, bond=0)
 
 
 def test_rule__void_of_a_short_unit__pays_its_price_at_most(world: World) -> None:

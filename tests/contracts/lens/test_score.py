@@ -32,6 +32,19 @@ def test_score__second_attempt__draws_another_lot(world: World) -> None:
     assert key == formulas.key(points, formulas.seed(world.id_of(terms), 0, 1), other) != before
 
 
+def test_score__eighth_attempt__is_of_its_own_lot_too(world: World) -> None:
+    """Eight are the most that a job has. Of a unit that runs the key wins nothing, and is told all the same."""
+    nodes, terms = [world.register(), world.register()], world.post(max_attempts=8)
+    for attempt in range(8):
+        # Who has just declined is excluded.
+        world.claim(terms, nodes[attempt % 2])
+        if attempt < 7:
+            world.decline(terms)
+    assert world.unit(terms).attempts == 8
+    _, points, key = world.lens.call.score(words.pack_terms(terms), 0, nodes[0])
+    assert key == formulas.key(points, formulas.seed(world.id_of(terms), 0, 8), nodes[0])
+
+
 def test_score__array_unit__draws_its_own_lot(world: World) -> None:
     node, terms = world.register(), world.post(units=3)
     keys = [world.lens.call.score(words.pack_terms(terms), index, node)[2] for index in range(3)]

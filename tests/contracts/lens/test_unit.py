@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition
 from hearth.protocol.types import State, Unit, UnitFlag
-from tests.kit.steps import around, running
+from tests.kit.steps import LEASE, around, running
 from tests.kit.world import POLICY, World
 
 
@@ -27,6 +29,17 @@ def test_unit__proposal__is_dropped_from_the_lapse_on(world: World) -> None:
         assert found == formulas.with_lapse(stored, best, POLICY, world.evm.now)
         assert (found.lapses, found.node, found.mark) == ((0, 0, stored.mark) if offset < 0 else (1, node, 0))
         assert world.unit(terms) == stored
+
+
+@pytest.mark.parametrize("call", ["expire", "cancel"])
+def test_unit__ended_beside_a_proposal_that_had_lapsed__is_as_stored(world: World, call: str) -> None:
+    node, terms = world.register(), world.post(match_window=30, deadline=world.evm.now + LEASE + 29)
+    world.propose(terms, node)
+    world.evm.warp(30 + POLICY.ack_time)
+    getattr(world, call)(terms)
+    stored = world.unit(terms)
+    assert stored.mark + POLICY.ack_time == world.evm.now and stored.state.terminal
+    assert tuple(world.lens.call.unit(words.pack_terms(terms), 0)) == world.load(terms)[1:]
 
 
 def test_unit__next_untouched__is_open_since_the_post(world: World) -> None:

@@ -201,6 +201,13 @@ def test_ruled__neither_submitted_nor_disputed_or_no_verdict__reverts(world: Wor
         _ruled(world, Verdict.CONFIRM, RUNNING)
 
 
+def test_ruled__seasoned_lease__is_confirmed_within_the_delay_of_a_fresh_one() -> None:
+    world = World(policy=replace(POLICY, fresh_delay=60))
+    for state in (State.SUBMITTED, State.DISPUTED):
+        unit = replace(HELD, state=state, mark=world.evm.now)
+        assert _ruled(world, Verdict.CONFIRM, unit) == unit
+
+
 def test_ruled__fresh_lease__is_confirmed_only_after_its_delay() -> None:
     world = World(policy=replace(POLICY, fresh_delay=60))
     fresh = replace(HELD, mark=world.evm.now, flags=UnitFlag.FRESH)

@@ -153,9 +153,9 @@ export class Jobs {
     const read = await readLeases(this.market, wanted.filter(({ job }) => !this.#ended.has(job)), at);
     for (const { job, header } of wanted) {
       const units = read.get(job);
-      if (units !== undefined && hasEnded(header)) this.#ended.set(job, units);
+      if (units !== undefined && hasEnded(header)) this.#ended.set(job, units.map(({ view }) => view));
     }
-    return new Map(wanted.map(({ job }) => [job, read.get(job) ?? this.#ended.get(job) ?? []]));
+    return new Map(wanted.map(({ job }) => [job, read.get(job)?.map(({ view }) => view) ?? this.#ended.get(job) ?? []]));
   }
 
   // Read at a block how far the jobs have come that a job waits for. Their ids are a stranger's word: one may name no job.

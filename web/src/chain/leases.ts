@@ -1,7 +1,8 @@
 // The touched units of arrays as they are stored.
 
 import type { Hex } from "../core/bytes";
-import { type StoredUnit, storedLease } from "../core/stored";
+import type { UnitStatus } from "../core/history";
+import { resumedFrom, type StoredUnit, storedLease } from "../core/stored";
 import type { Header } from "../core/types";
 import type { Block } from "./answers";
 import { type Market, PAGE } from "./market";
@@ -14,9 +15,15 @@ export interface ArrayJob {
   readonly header: Header;
 }
 
+// A unit with the checkpoints that its attempt was resumed from, whose words stand newest first.
+export const statusOf = (view: StoredUnit, kept: readonly bigint[]): UnitStatus => ({
+  view,
+  kept: resumedFrom(view.unit.resume, kept),
+});
+
 // Read the touched units of several arrays, by job, their lapses not applied: few requests for many small ones.
-export async function readLeases(market: Market, arrays: readonly ArrayJob[], at: Block): Promise<Map<Hex, StoredUnit[]>> {
-  const found = new Map<Hex, StoredUnit[]>(arrays.map(({ job }) => [job, []]));
+export async function readLeases(market: Market, arrays: readonly ArrayJob[], at: Block): Promise<Map<Hex, UnitStatus[]>> {
+  const found = new Map<Hex, UnitStatus[]>(arrays.map(({ job }) => [job, []]));
   const places = arrays.flatMap(({ job, header }) =>
     Array.from({ length: header.touched }, (_, index) => ({ job, index, header })),
   );
@@ -26,7 +33,8 @@ export async function readLeases(market: Market, arrays: readonly ArrayJob[], at
     const read = await market.read(at, ...some.map((page) => market.status(page)));
     some.flat().forEach(({ job, index, header }, place) => {
       const one = read[Math.floor(place / PAGE)]?.[place % PAGE];
-      if (one !== undefined) found.get(job)?.push(storedLease(header, index, one.word, one.second, one.accused));
+      if (one === undefined) return;
+      found.get(job)?.push(statusOf(storedLease(header, index, one.word, one.second, one.accused), one.kept));
     });
   }
   return found;

@@ -125,6 +125,11 @@ export class Market {
     return block(resultOf(said[4], "the newest block"));
   }
 
+  // The newest block.
+  async head(): Promise<Block> {
+    return block(await this.rpc.one("eth_getBlockByNumber", ["latest", false]));
+  }
+
   // Look what came since a block, in one round trip. What cannot be known counts as a change, and where `withLogs` is
   // false, since it may be much, nobody asks.
   async since(before: Block, withLogs = true): Promise<Since> {

@@ -11,8 +11,8 @@ import { deadlineAt, type Header, NEW_UNIT, nameOf, type Terms } from "./types";
 import { isHeader, unpackHeader, unpackPolicy, unpackUnit } from "./words";
 import type { JobView } from "./view";
 
-// A job that another one waits for: its own word, and its terms, null where its post was not looked for any further. Of an
-// array the word says enough: its units are not read.
+// A job that another one waits for: its own word, and its terms, null where its post was not looked for any further. Of
+// an array the word says enough: its units are not read.
 export interface ParentView {
   readonly parent: Parent;
   readonly word: bigint;
@@ -20,10 +20,11 @@ export interface ParentView {
 }
 
 const EXPIRES = "no attempt can end before the deadline: anyone may expire it for a refund, hearth job cancel JOB too";
-const MEANT: ReadonlyMap<number, string> = new Map(Object.entries(ASKED).map(([condition, words]) => [Number(condition), words]));
-const WORDS_OF: ReadonlyMap<number, string> = new Map(
-  Object.entries(OUTCOME_WORDS).map(([outcome, words]) => [Number(outcome), words]),
-);
+const OPENS = "what it waited for has ended as asked: anyone may start it, hearth job unlock JOB";
+const byNumber = (words: Readonly<Record<string, string>>): ReadonlyMap<number, string> =>
+  new Map(Object.entries(words).map(([number, text]) => [Number(number), text]));
+const MEANT = byNumber(ASKED);
+const WORDS_OF = byNumber(OUTCOME_WORDS);
 
 // Say whether a word is a job's own: an array's units stand under keys that look like ids. Throws BAD_WORD.
 export const isJob = (word: bigint): boolean =>
@@ -43,7 +44,7 @@ export function progressInWords(one: ParentView, now: number): string {
 export function waitsFor(view: JobView, parents: readonly ParentView[]): string {
   if (!hasTime(view.terms, view.policy, view.now)) return EXPIRES;
   const found = progressOf(parents.map((one) => one.parent), parents.map((one) => one.word));
-  if (found === PROGRESS.OPENS) return "what it waited for has ended as asked: anyone may start it, hearth job unlock JOB";
+  if (found === PROGRESS.OPENS) return OPENS;
   if (found === PROGRESS.FAILS) {
     const wrong = parents.find(({ parent, word }) => isOtherwise(parent, word)) as ParentView;
     const asked = MEANT.get(wrong.parent.condition) ?? "";

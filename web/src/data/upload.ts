@@ -71,7 +71,8 @@ async function each(
   }
 }
 
-async function put(block: Block, keep: boolean): Promise<void> {
+// Put one block, with `keep` as a root that is kept with all below it. Throws as `putTree` does.
+export async function put(block: Block, keep: boolean): Promise<void> {
   const answer = await askLocal(`ipfs/${block.cid}${keep ? "?keep" : ""}`, { method: "PUT", body: block.bytes });
   if (answer.status === 201) return;
   const said = (await answer.json().catch(() => ({}))) as { error?: { code?: unknown; message?: unknown } };

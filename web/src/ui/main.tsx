@@ -19,6 +19,7 @@ import { WORDS } from "./words";
 
 const PAGES = {
   jobs: Jobs,
+  submit: lazy(async () => (await import("./pages/submit")).Submit),
   workers: lazy(async () => (await import("./pages/workers")).Workers),
   network: lazy(async () => (await import("./pages/network")).NetworkPage),
   check: lazy(async () => (await import("./pages/check")).Check),

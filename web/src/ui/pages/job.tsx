@@ -1,7 +1,7 @@
 // One job: what it came to, its money, who may act next, its timeline, its terms. A link carries the block of its post.
 
 import { type ComponentChildren, Fragment } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Block, Receipt } from "../../chain/answers";
 import { Jobs as Reader, type Standing, standingAt } from "../../chain/jobs";
@@ -22,10 +22,12 @@ import { counts, isBlocked, stateOf, untouched, verdictOf } from "../../core/vie
 import { type ParentView, waitsFor } from "../../core/waits";
 import { cidOfDigest } from "../../core/cid";
 import { fromHex } from "../../core/bytes";
+import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE } from "../../generated/states";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
+import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
@@ -66,16 +68,21 @@ export function JobPage({ context }: { readonly context: Context }) {
   );
   // Beats are asked for only while their silence would matter.
   const runs = useRef(false);
+  const [looked, setLooked] = useState("");
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
       : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
     job ?? "",
-    [reader],
+    [reader, looked],
     ready?.seen,
   );
-  // A reorg may have taken its post with it.
+  // A reorg may have taken its post with it; and of a job that was posted a moment ago the head that was read last may know
+  // nothing: each one in which something has changed is looked at.
   const gone = posted.error instanceof HearthError && posted.error.code === "NOT_FOUND";
+  useEffect(() => {
+    if (gone && ready !== undefined) setLooked(ready.changed.hash);
+  }, [gone, ready?.changed.hash]);
   const whole = useLoad(
     ready === undefined || reader === undefined || posted.value === undefined || gone
       ? undefined
@@ -125,6 +132,7 @@ export function JobPage({ context }: { readonly context: Context }) {
             network={network}
             all={most < whole.value.events.length ? () => setMost(Infinity) : undefined}
           />
+          <Actions market={ready.market} standing={whole.value.standing} />
           <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
           <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
           <Results
@@ -307,8 +315,9 @@ function Timeline({ events, about, asset }: TimelineProps) {
 const COIN: Asset = { symbol: "ETH", decimals: 18, address: null };
 
 function Units({ whole }: { readonly whole: Whole }) {
-  const { view } = whole.standing;
+  const { view, posted } = whole.standing;
   const rest = untouched(view);
+  const attempts = useMemo(() => attemptsOf(posted, whole.events), [posted, whole.events]);
   return (
     <>
       <h2>Units</h2>
@@ -319,7 +328,7 @@ function Units({ whole }: { readonly whole: Whole }) {
           { head: "state", cell: ([, unit]) => <State name={nameOf(STATE, unit.state)} /> },
           { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
           { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : unit.node), number: true },
-          { head: "attempts", cell: ([, unit]) => unit.attempts, number: true },
+          { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
           { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },
         ]}
         rows={view.units.map((unit, index) => [index, unit] as const)}
@@ -327,6 +336,32 @@ function Units({ whole }: { readonly whole: Whole }) {
         none="Nobody has taken a unit yet."
       />
     </>
+  );
+}
+
+// Each unit's leases, from their starts to what ended them, by the job's events.
+function attemptsOf(posted: Posted, events: readonly MarketEvent[]): readonly FoldedUnit[] {
+  // The second of its post is that of untouched units, which have no attempts.
+  const fold = new JobFold(posted, 0);
+  for (const event of events) fold.add(event);
+  return fold.units;
+}
+
+function Attempts({ count, of }: { readonly count: number; readonly of: readonly Attempt[] }) {
+  if (of.length < 2) return <>{count}</>;
+  return (
+    <details>
+      <summary>{count}</summary>
+      <ol>
+        {of.map(({ number, node, end, resumedFrom }) => (
+          <li key={number} value={number}>
+            {`node ${node}`}
+            {resumedFrom !== null && `, from the checkpoint of attempt ${resumedFrom}`}
+            {end !== null && `: ${end.name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase()}`}
+          </li>
+        ))}
+      </ol>
+    </details>
   );
 }
 

@@ -1,0 +1,389 @@
+"""Submitting from the page, in a real browser on a real market: a wallet's whole way, and each in which it fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hearth.local.market import DEVNET_ACCOUNTS
+from hearth.protocol.types import State
+from tests.kit.browser import Watched, browser, shoot, watched
+from tests.kit.running import wait
+from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.web_wallet import HANG, Refuses, WebWallet
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
+DIGITS = EXAMPLES / "digits"
+OPEN = """version: 1
+name: {name}
+module: failing.wasm
+resources: {{cpus: 1, memory: 64MiB}}
+limits: {{runtime: 60s, deadline: "{deadline}"}}
+price: {{max_rate: "0.01/h"}}
+"""
+"""A job that no worker here takes: nobody asks so little."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with town(tmp_path_factory.mktemp("web")) as made:
+        made.add_worker()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as running:
+        yield running
+
+
+def serve(place: Town) -> str:
+    """Return the address that `hearth web` prints."""
+    if "web" not in place.processes:
+        place.start("web", "-m", "hearth.cli", "web", "--port", "0")
+    log = place.home / "web.log"
+    found = wait(lambda: re.search(r"http://127\.0\.0\.1:\d+/#token=\S+", log.read_text()), "hearth web serves", 30)
+    return str(found.group())
+
+
+class Desk:
+    """The page at #/submit, with a wallet beside it."""
+
+    def __init__(self, place: Town, seen: Watched, wallet: WebWallet) -> None:
+        self.place, self.seen, self.page, self.wallet = place, seen, seen.page, wallet
+
+    def open(self) -> None:
+        self.page.goto("about:blank")  # what a tab held is gone
+        self.page.goto(serve(self.place))
+        self.page.click("nav a[href='#/submit']")
+        self.page.wait_for_selector("#job-file")
+
+    def write(self, text: str, **files: Path) -> None:
+        """Write a job file, and pick what it brings by the names of the sources."""
+        self.page.fill("#job-file", text)
+        self.page.wait_for_selector("text=This is a job file")
+        for path in files.values():
+            item = self.page.locator("li", has_text=path.name).first
+            item.locator("input[type=file]:not([webkitdirectory])").set_input_files(path)
+            item.locator("code").wait_for()
+        self.page.wait_for_selector("#takers")
+
+    def connect(self) -> None:
+        self.page.click("button:has-text('Connect')")
+        self.page.wait_for_selector(f"#account >> text={self.wallet.address}")
+
+    def bring(self) -> None:
+        self.page.click("text=Put it all into my store")
+        self.page.wait_for_selector("#there >> text=blocks are there, by your store")
+
+    def anyway(self) -> None:
+        self.page.check("text=Post it anyway, though no worker can take it")
+
+    def ready(self, name: str, deadline: str = "1h") -> None:
+        """Bring a job that stays open to the last button."""
+        self.open()
+        self.write(OPEN.format(name=name, deadline=deadline), module=EXAMPLES / "failing" / "failing.wasm")
+        self.connect()
+        self.bring()
+        self.anyway()
+
+    def sign(self) -> None:
+        self.page.click("#sign")
+
+    def posted(self) -> str:
+        """Return the id of the job whose page this is."""
+        self.page.wait_for_selector("h1:text-is('Job')")
+        self.page.wait_for_selector("text=Submitter")
+        found = re.search(r"#/job/(0x[0-9a-f]{64})", self.page.url)
+        assert found is not None, self.page.url
+        return found.group(1)
+
+    def alert(self, code: str) -> str:
+        """Return the refusal that says a code."""
+        found = self.page.locator(f"[role=alert]:has-text('{code}')").first
+        found.wait_for()
+        return found.inner_text()
+
+
+@pytest.fixture
+def desk(place: Town, chromium: Browser) -> Iterator[Desk]:
+    with watched(chromium) as seen:
+        wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
+        wallet.install(seen.page.context)
+        yield Desk(place, seen, wallet)
+
+
+@contextmanager
+def asleep(place: Town, name: str) -> Iterator[None]:
+    """Stop a process while the context is open."""
+    group = place.processes[name].pid
+    os.killpg(group, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(group, signal.SIGCONT)
+
+
+def named(place: Town, name: str) -> list[str]:
+    """Return the jobs of the market whose spec has this name."""
+    found: Sequence[dict[str, Any]] = place.hearth("jobs", "--all", "--json").json["jobs"]
+    ids = [row["job"] for row in found]
+    return [job for job in ids if place.hearth("job", "spec", job, "--json").json["name"] == name]
+
+
+def test_submit__a_job__runs_and_its_result_is_what_the_command_gets(desk: Desk, tmp_path: Path) -> None:
+    page = desk.page
+    desk.open()
+    text = (DIGITS / "job.yaml").read_text()
+    desk.write(text, module=DIGITS / "digits.wasm", data=DIGITS / "digits.csv")
+    plan = desk.place.hearth("check", str(DIGITS / "job.yaml"), "--json").json
+    assert page.inner_text("#takers") == plan["text"][-1]
+    assert page.get_attribute("#escrow data", "value") == plan["escrow"]
+    # The wallet's name and icon are a stranger's.
+    assert "Test U+202EtellaW" in page.inner_text("button:has-text('Connect')")
+    assert page.query_selector("main img") is None
+    desk.connect()
+    assert page.is_disabled("#sign")
+    desk.bring()
+    network = desk.place.net.network
+    shown = page.inner_text("#wallet-shows")
+    assert network.contracts["JobRegistry"].lower() in shown and "function post" in shown
+    shoot(page, "submit")
+    desk.sign()
+    job = desk.posted()
+
+    reads = desk.place.client.jobs.reads
+    wait(lambda: reads.look(job).units[0].state is State.SUBMITTED, "it ran", 60)
+    # Its worker is new, and would settle the result itself once its time on probation is over.
+    with asleep(desk.place, "worker"):
+        page.click("text=Accept unit 0")
+        page.wait_for_selector(".state-settled")
+    assert reads.look(job).units[0].state is State.SETTLED and len(desk.wallet.sent) == 2
+    page.wait_for_selector("text=Its digest, its unit and every block of it are what the chain says", timeout=60_000)
+    with page.expect_download() as saved:
+        page.click("text=Save accuracy.json")
+    assert desk.place.hearth("job", "get", job, "-o", str(tmp_path / "out")).code == 0
+    assert Path(saved.value.path()).read_bytes() == (tmp_path / "out" / "accuracy.json").read_bytes()
+    posted = reads.look(job).posted
+    assert posted.terms.spec.hex() == plan["spec"]
+    assert desk.wallet.sent[0] == f"0x{posted.log.tx_hash.hex()}"
+
+
+def test_submit__a_wallet_that_says_no__sends_nothing_and_can_be_asked_again(desk: Desk) -> None:
+    desk.ready("refused")
+    desk.wallet.refuse("eth_sendTransaction", 4001)
+    desk.sign()
+    assert "you refused it; nothing was sent" in desk.alert("USER_REFUSED")
+    desk.wallet.answers.clear()
+    desk.sign()
+    job = desk.posted()
+
+    # Whoever is asked again is asked for the same terms.
+    assert named(desk.place, "refused") == [job]
+
+
+def test_submit__a_wallet_elsewhere__is_switched_or_given_the_chain(desk: Desk) -> None:
+    wallet, network = desk.wallet, desk.place.net.network
+    wallet.chain = 1
+
+    def unknown_at_first(params: Sequence[Any]) -> None:
+        if not wallet.added:
+            raise Refuses(-32603, "x", originalError={"code": 4902})
+        wallet.chain = int(params[0]["chainId"], 16)
+
+    wallet.answers["wallet_switchEthereumChain"] = unknown_at_first
+    desk.ready("elsewhere")
+    assert desk.page.is_disabled("#sign")
+    assert desk.page.inner_text("#chain") == "1"
+    desk.page.wait_for_selector(f"li >> text={network.rpc[0]}")
+    desk.page.click("text=Switch the wallet to chain")
+    desk.page.wait_for_selector(f"#chain >> text={network.chain_id}")
+    assert wallet.added[0]["rpcUrls"] == list(network.rpc)
+    wallet.chain = 1  # it goes away without a word
+    desk.sign()
+
+    assert "nothing was sent" in desk.alert("WRONG_CHAIN")
+    assert wallet.sent == []
+
+
+def test_submit__a_chain_of_the_same_id__is_not_the_markets(desk: Desk) -> None:
+    desk.wallet.answers["eth_getBlockByNumber"] = lambda _: {"hash": "0x" + "11" * 32}
+    desk.ready("liar")
+    desk.sign()
+
+    assert "another chain of that id" in desk.alert("WRONG_CHAIN")
+    assert "eth_sendTransaction" not in desk.wallet.asked
+
+
+def test_submit__another_account__drops_what_was_shown(desk: Desk) -> None:
+    desk.ready("changed")
+    other = "0x" + "ab" * 20
+    desk.wallet.answers["eth_accounts"] = lambda _: [other]
+    desk.sign()
+    assert "nothing was sent" in desk.alert("CHANGED")
+    desk.page.wait_for_selector(f"#account >> text={other}")
+    desk.wallet.says(desk.page, "accountsChanged", [])
+    desk.page.wait_for_selector("text=none: the wallet is locked")
+
+    assert desk.page.is_disabled("#sign")
+    assert "eth_sendTransaction" not in desk.wallet.asked
+
+
+def test_submit__a_wallet_that_is_gone__says_where_the_money_is(desk: Desk) -> None:
+    desk.ready("gone")
+    desk.wallet.refuse("eth_sendTransaction", 4900, "the provider is disconnected")
+    desk.sign()
+    said = desk.alert("WALLET_GONE")
+
+    assert "in Escrow for job 0x" in said and "else it is in your account" in said
+
+
+def test_submit__a_reload_before_the_answer__posts_once(desk: Desk) -> None:
+    desk.ready("reload")
+    desk.wallet.answers["eth_sendTransaction"] = lambda _: HANG
+    desk.sign()
+    desk.page.wait_for_selector("#step >> text=your wallet asks you")
+    desk.page.reload()
+    desk.page.wait_for_selector("text=Begun here")
+    item = desk.page.locator("li", has_text="reload")
+    assert "prepared, and not on the chain" in item.inner_text()
+    job = re.search(r"0x[0-9a-f]{64}", item.inner_text())
+    assert job is not None
+    assert desk.page.is_disabled("text=Ask my wallet for it")
+    desk.wallet.answers.clear()
+    desk.connect()
+    item.locator("text=Ask my wallet for it").click()
+
+    assert desk.posted() == job.group()
+    assert named(desk.place, "reload") == [job.group()]
+
+
+def test_submit__a_wallet_that_never_answers__is_not_waited_for_and_pays_once(desk: Desk) -> None:
+    desk.ready("receipt")
+
+    def lose(params: Sequence[Any]) -> Any:
+        desk.wallet.send(params[0])
+        return HANG
+
+    desk.wallet.answers["eth_sendTransaction"] = lose
+    desk.sign()
+    job = desk.posted()  # by its id: no receipt was named
+    desk.ready("receipt")
+    desk.page.wait_for_selector(f"section:has-text('Begun here') >> text={job[:14]}")
+    desk.sign()
+    desk.page.wait_for_selector("text=It was posted already, and nothing was sent")
+
+    assert named(desk.place, "receipt") == [job] and len(desk.wallet.sent) == 1
+    desk.page.check("text=Post a new job, though the same one was posted from here")
+    desk.sign()
+    assert desk.posted() != job and len(named(desk.place, "receipt")) == 2
+
+
+def test_submit__what_the_chain_refuses__is_a_sentence_and_no_wallet_opens(desk: Desk) -> None:
+    # Without chance, and until the same second, it is the same job again: the chain takes it once.
+    desk.page.add_init_script("crypto.getRandomValues = (to) => to.fill(7)")
+    deadline = datetime.fromtimestamp(time.time() + 7_200, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    desk.ready("refused twice", deadline)
+    desk.sign()
+    desk.posted()
+    desk.ready("refused twice", deadline)
+    desk.page.check("text=Post a new job, though the same one was posted from here")
+    desk.sign()
+
+    assert "jobs: posted before" in desk.alert("REFUSED")
+    assert len(desk.wallet.sent) == 1
+
+
+def test_submit__an_account_that_is_short__is_told_before_its_wallet_opens(desk: Desk) -> None:
+    desk.ready("poor")
+    account = desk.wallet.account.address
+    held = desk.place.rpc("eth_getBalance", account, "latest")
+    desk.place.rpc("anvil_setBalance", account, hex(10**13))
+    try:
+        desk.sign()
+        assert "short by" in desk.alert("FUNDS_SHORT")
+    finally:
+        desk.place.rpc("anvil_setBalance", account, held)
+
+    assert "eth_sendTransaction" not in desk.wallet.asked
+
+
+def test_submit__a_dear_job_for_nobody__is_refused_with_the_price_that_would_do(desk: Desk) -> None:
+    desk.ready("cheap")
+    desk.page.uncheck("text=Post it anyway, though no worker can take it")
+    desk.sign()
+    said = desk.page.locator("[role=alert]:has-text('PRICE_TOO_LOW')").last
+    said.wait_for()
+    assert 'max_rate: "0.6' in said.inner_text()
+    desk.page.fill("#rate", "100")
+
+    assert desk.page.inner_text("#at-rate").startswith("1 can take it")
+    assert "eth_sendTransaction" not in desk.wallet.asked
+
+
+def test_submit__a_module_that_no_worker_could_start__is_refused_before_anything(desk: Desk, tmp_path: Path) -> None:
+    module = tmp_path / "failing.wasm"
+    module.write_text("#!/bin/sh\n")
+    desk.open()
+    desk.write(OPEN.format(name="script", deadline="1h"), module=module)
+
+    assert "it looks like a script" in desk.alert("module")
+    assert desk.page.query_selector("#sign") is None
+
+
+def test_job__its_submitter__cancels_it(desk: Desk) -> None:
+    desk.ready("cancelled")
+    desk.sign()
+    job = desk.posted()
+    desk.page.click("text=Cancel unit 0")
+    desk.page.wait_for_selector("text=Cancel unit 0: done")
+    desk.page.wait_for_selector(".state-cancelled")
+
+    assert desk.place.client.jobs.reads.look(job).units[0].state is State.CANCELLED
+
+
+def test_submit__at_a_shared_address__no_wallet_is_asked(desk: Desk) -> None:
+    """A path gateway gives one origin to all; the page says so instead of showing wallets."""
+    page: Page = desk.page
+    base = serve(desk.place)
+    origin = base.split("/#")[0]
+    page.route(
+        "**/ipfs/bafyshared/**", lambda route: route.continue_(url=route.request.url.replace("/ipfs/bafyshared", ""))
+    )
+    page.goto(f"{origin}/ipfs/bafyshared/#/submit")
+    page.wait_for_selector("text=this address is shared with other sites")
+
+    assert "eth_requestAccounts" not in desk.wallet.asked
+    desk.seen.excuse("40")
+
+
+def test_submit__in_a_market_of_a_token__approves_exactly_what_the_job_takes(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with town(tmp_path_factory.mktemp("token"), erc20=True) as place, watched(chromium) as seen:
+        wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
+        wallet.install(seen.page.context)
+        desk = Desk(place, seen, wallet)
+        desk.ready("token")
+        token = place.net.network.asset.address
+        assert token is not None and "an approval of exactly" in desk.page.inner_text("#wallet-shows")
+        escrow = desk.page.get_attribute("#escrow data", "value")
+        desk.sign()
+        job = desk.posted()
+        approved, posted = (place.rpc("eth_getTransactionByHash", one) for one in wallet.sent)
+
+        assert (approved["to"], posted["to"]) == (token.lower(), place.net.network.contracts["JobRegistry"].lower())
+        assert int(approved["input"][-64:], 16) == int(escrow or 0) and int(posted["value"], 16) == 0
+        assert place.client.jobs.reads.look(job).posted.terms.submitter.lower() == wallet.address

@@ -1,0 +1,168 @@
+// What a job is refused for before money moves, in the words of the command line. Mirrors hearth/client/posting/preflight.py and
+// the checks of post.py. Amounts are base units, gas prices wei; `now` is the second of the block that was read.
+
+import { ENDED } from "../generated/parents";
+import { APPROVE_GAS, ASKED, LEAST_TIP, MOST_TIP, POST_GAS } from "../generated/posting";
+import { GATE, UNIT_FLAG } from "../generated/states";
+import { type Hex, sha256, toHex } from "./bytes";
+import { HearthError } from "./errors";
+import { asksOf, type Fleet, type Gates, takers, workersInWords } from "./fleet";
+import type { JobSpec } from "./model";
+import { moment } from "./moments";
+import type { Network } from "./network";
+import { maxBig, minBig } from "./numbers";
+import { endedBy, type Parent } from "./parents";
+import { planPrices, termsOf } from "./plan";
+import { needsOf, type ResolvedSpec } from "./resolve";
+import { located, type LoadedSpec, verifyMode } from "./spec";
+import { nameOf, type Policy, type Terms } from "./types";
+import { amountAtLeast, type Asset, NATIVE, rateAtLeast, showAmount, showAtLeast } from "./units";
+import { isHeader, packTerms, unpackPolicy, unpackUnit } from "./words";
+
+// What an account has: wei, the market's asset, credit in Escrow, and what JobRegistry may take of a token.
+export interface Purse {
+  readonly coin: bigint;
+  readonly asset: bigint;
+  readonly credit: bigint;
+  readonly allowance: bigint;
+}
+
+export interface Fees {
+  readonly base: bigint;
+  readonly tip: bigint;
+}
+
+// A market at one block, as far as terms are made of it.
+export interface Ground {
+  readonly policyWord: bigint;
+  readonly now: number;
+}
+
+// The terms of a job, but for the salt. Throws what `planPrices` and `termsOf` do, placed in the job's file; NO_ATTESTERS for a
+// job that names attesters, whose file a page does not have.
+export function draftTerms(
+  loaded: LoadedSpec,
+  document: ResolvedSpec,
+  digest: Hex,
+  submitter: Hex,
+  { asset }: Pick<Network, "asset">,
+  { policyWord, now }: Ground,
+): Terms {
+  const { spec } = loaded;
+  const policy = unpackPolicy(policyWord);
+  if (verifyMode(spec) !== "none") {
+    throw new HearthError("NO_ATTESTERS", "this page does not read sets of attesters", "hearth submit posts such a job");
+  }
+  try {
+    const prices = planPrices(spec, asset, policy);
+    const needs = needsOf(document.resources, document.runtime);
+    return termsOf(spec, { submitter, salt: 0n, digest, needs, prices, policy, policyWord, now });
+  } catch (error) {
+    throw error instanceof HearthError ? located(loaded, error) : error;
+  }
+}
+
+// Refuse a new post while the governor has paused them, and for good where the chain has changed its id. Throws PAUSED,
+// CHAIN_CHANGED.
+export function requireOpen(network: Network, pausedUntil: number, now: number): void {
+  if (network.jobChainId !== network.chainId) {
+    throw new HearthError(
+      "CHAIN_CHANGED",
+      `chain ${network.chainId} had the id ${network.jobChainId} when ${network.name} was deployed, and its contracts take no ` +
+        "new job since; those that are posted go on",
+      "open the page of a market that was deployed since",
+    );
+  }
+  if (now < pausedUntil) {
+    throw new HearthError("PAUSED", `new posts on ${network.name} are paused until ${moment(pausedUntil)}`, "come back then");
+  }
+}
+
+// Refuse a job that could never run, by the words of its parents as they stand: one that waits for no job of this market, or for
+// an end that did not come. Throws NO_PARENT, PARENT_ENDED, BAD_WORD.
+export function requireParents(parents: readonly Parent[], words: readonly bigint[], network: Pick<Network, "name">): void {
+  parents.forEach(({ job, condition }, at) => {
+    const word = words[at] ?? 0n;
+    const details = { field: `after[${at}]` };
+    if (!isJob(word)) {
+      const why = `there is no job ${job} on ${network.name}: one that waits for it would never start`;
+      throw new HearthError("NO_PARENT", `after[${at}]: ${why}`, "look at the list of jobs", details);
+    }
+    const end = endedBy(word);
+    if (end === ENDED.NOT_YET || (condition & end) !== 0) return;
+    throw new HearthError(
+      "PARENT_ENDED",
+      `after[${at}]: job ${job} was ${ASKED[condition]}, and has ended ${nameOf(ENDED, end)}: this job would be refunded at ` +
+        "once, less a keeper fee",
+      "wait for another job, or for another end of it",
+      details,
+    );
+  });
+}
+
+// Refuse a job that no worker can take. Throws NO_WORKER, PRICE_TOO_LOW; `enough` is the price that would do, undefined where
+// none would.
+export function requireTaker(gates: Gates, enough: string | undefined): void {
+  if (takers(gates) > 0) return;
+  const priced = gates.get(GATE.PRICE) ?? 0;
+  const all = [...gates.values()].reduce((sum, count) => sum + count, 0);
+  const hint = priced > 0 ? (enough ?? "raise the price; the list of workers shows the asks") : "look at the list of workers; or post it anyway";
+  const code = priced > 0 && priced === all ? "PRICE_TOO_LOW" : "NO_WORKER";
+  throw new HearthError(code, `no worker can take this job: ${workersInWords(gates)}`, hint);
+}
+
+// The price at which the cheapest fitting worker would take the job, as its author would write it; undefined for none.
+export function enoughFor(spec: JobSpec, fleet: Fleet, terms: Terms, policy: Policy, asset: Asset): string | undefined {
+  const [rate] = asksOf(fleet, terms, policy, true);
+  if (rate === undefined) return undefined;
+  const dear = pricedAt(spec, rate, asset);
+  const total = amountAtLeast(planPrices(dear, asset, policy).total, asset);
+  return `write max_total: "${total}", or max_rate: "${dear.price.max_rate}"; the list of workers shows the asks`;
+}
+
+// A spec at another highest rate.
+export function pricedAt(spec: JobSpec, rate: bigint, asset: Asset): JobSpec {
+  return { ...spec, price: { ...spec.price, max_rate: rateAtLeast(rate, asset), max_total: null } };
+}
+
+// What clients take for a tip where the provider names none.
+export const usualTip = (base: bigint): bigint => minBig(MOST_TIP, maxBig(LEAST_TIP, base));
+
+// The wei that so much gas may cost.
+export const gasCost = (gas: bigint, { base, tip }: Fees): bigint => gas * (2n * base + tip);
+
+// The gas of posting: with the approval, where the market's asset is a token.
+export const postGas = (network: Pick<Network, "asset">): bigint =>
+  POST_GAS + (network.asset.address === null ? 0n : APPROVE_GAS);
+
+// Refuse what an account cannot pay: base units of the asset, and gas at the next fees. Throws FUNDS_SHORT with what is short.
+export function requireFunds(account: Hex, network: Network, purse: Purse, units: bigint, gas: bigint, what: string): void {
+  const { asset, name } = network;
+  const native = asset.address === null;
+  if (!native && purse.asset < units) throw short(account, name, asset, purse.asset, units, `${what} takes`);
+  const need = gas + (native ? units : 0n);
+  const verb = native && units > 0n ? `${what} and its gas take` : `the gas of ${what} takes`;
+  if (purse.coin < need) throw short(account, name, native ? asset : NATIVE, purse.coin, need, verb);
+}
+
+// Name what a person would call the same job: everything but salt, clock and policy. The page's own journal goes by it, on one
+// market.
+export async function fingerprintOf(terms: Terms, deadline: string | null): Promise<Hex> {
+  const same = packTerms({ ...terms, salt: 0n, deadline: 0, policy: 1n });
+  const text = JSON.stringify([deadline, ...same.map(String)]);
+  return toHex(await sha256(new TextEncoder().encode(text)));
+}
+
+// An array's units stand under keys that look like ids.
+function isJob(word: bigint): boolean {
+  return word !== 0n && (isHeader(word) || (unpackUnit(word).flags & UNIT_FLAG.ARRAY) === 0);
+}
+
+function short(account: Hex, name: string, asset: Asset, have: bigint, need: bigint, takes: string): HearthError {
+  return new HearthError(
+    "FUNDS_SHORT",
+    `${account} holds ${showAmount(have, asset)} on ${name}, and ${takes} ${showAtLeast(need, asset)}: short by ` +
+      showAtLeast(need - have, asset),
+    `send ${asset.symbol} to ${account}`,
+  );
+}

@@ -1,0 +1,171 @@
+// From a job file to a posted job: who can take it, what it costs at most, whether its data are there, what the wallet will
+// show; then one signature. What was begun and not finished stands first.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import { readGround, type Ground } from "../../chain/posting";
+import { canonicalBytes } from "../../core/resolve";
+import { HearthError } from "../../core/errors";
+import type { Hex } from "../../core/bytes";
+import { toHex } from "../../core/bytes";
+import type { Network } from "../../core/network";
+import { draftTerms } from "../../core/posting";
+import { located, runtimeKind, runtimeOf } from "../../core/spec";
+import type { Terms } from "../../core/types";
+import { ZERO_ADDRESS } from "../../generated/bounds";
+import { type Load, nameStored, requireFew, requireModule } from "../../data/bring";
+import { Blocks } from "../../data/blocks";
+import { beatOf, type Loaded, useLoad } from "../load";
+import type { Context } from "../main";
+import { Failure } from "../parts/failure";
+import { Document, Editor, type Found, type JobFile, Problems, Sources, useJobFile } from "../parts/job-file";
+import { NoMarket } from "../parts/no-market";
+import { AtMost, Takers } from "../parts/plan";
+import { Sign } from "../parts/sign";
+import { Synced } from "../parts/synced";
+import { Bring } from "../parts/there";
+import { Unfinished } from "../parts/unfinished";
+import { Wallet } from "../parts/wallet";
+import { useWallets, type Wallets } from "../wallet";
+import { WORDS } from "../words";
+
+export function Submit({ context }: { readonly context: Context }) {
+  const file = useJobFile();
+  const { network, live } = context;
+  const wallets = useWallets(network);
+  const { found } = file;
+  if (network === undefined) return <NoMarket />;
+  return (
+    <>
+      <h1>Submit a job</h1>
+      <Synced live={live} />
+      <Unfinished context={context} network={network} wallets={wallets} />
+      <Editor file={file} />
+      {found !== undefined && (
+        <>
+          <Sources file={file} found={found} />
+          <Stored context={context} file={file} found={found} />
+          <Document found={found} />
+          {found.document !== undefined && <Planned context={context} network={network} wallets={wallets} file={file} found={found} />}
+        </>
+      )}
+      {found === undefined && (
+        <>
+          <h2>Wallet</h2>
+          <Wallet network={network} wallets={wallets} />
+        </>
+      )}
+    </>
+  );
+}
+
+// Name what the job takes from a store already, block by block.
+function Stored({ context, file, found }: { readonly context: Context; readonly file: JobFile; readonly found: Found }) {
+  const [error, setError] = useState<unknown>();
+  const { spec } = found.loaded;
+  const wanted = [spec.module, spec.workdir, ...spec.inputs.map(({ src }) => src)].filter(
+    (src): src is string => src?.startsWith("ipfs://") === true && !file.named.has(src),
+  );
+  const [src] = wanted;
+  useEffect(() => {
+    let ended = false;
+    setError(undefined);
+    if (src === undefined) return undefined;
+    nameStored(src, new Blocks(context.opened, context.network?.gateways ?? [])).then(
+      (one) => !ended && file.name(src, one),
+      (why: unknown) => !ended && setError(why),
+    );
+    return () => {
+      ended = true;
+    };
+  }, [src]);
+  return error === undefined ? null : <Failure error={error} />;
+}
+
+interface Props {
+  readonly context: Context;
+  readonly network: Network;
+  readonly wallets: Wallets;
+  readonly file: JobFile;
+  readonly found: Found;
+}
+
+function Planned({ context, network, wallets, file, found }: Props) {
+  const { live } = context;
+  const ready = live.state === "ready" ? live : undefined;
+  const account = wallets.session?.account ?? ZERO_ADDRESS;
+  const ground = useLoad(
+    ready === undefined ? undefined : () => readGround(ready.market, ready.head),
+    network.name,
+    [ready?.changed.hash, beatOf(ready?.head.time, network.nodeParameters.dead_after)],
+  );
+  const [there, setThere] = useState<string>();
+  const [drawn, refused] = useMemo(() => drafted(found, account, network, ground.value), [found, account, network, ground.value]);
+  const load = useMemo(() => loadOf(file, found), [file.named, found]);
+  const module = useModule(context, file, found);
+  const digest = found.digest === undefined ? "" : toHex(found.digest);
+  return (
+    <>
+      {ground.error !== undefined && <Failure error={ground.error} />}
+      {refused !== undefined && <Problems error={refused} />}
+      {module.error !== undefined && <Problems error={module.error instanceof HearthError ? located(found.loaded, module.error) : module.error} />}
+      {refused === undefined && (drawn === undefined || ground.value === undefined) && <p>{WORDS.nothingYet}</p>}
+      {drawn !== undefined && ground.value !== undefined && ready !== undefined && (
+        <>
+          <Takers market={ready.market} ground={ground.value} terms={drawn} spec={found.loaded.spec} />
+          <h2>Wallet</h2>
+          <Wallet network={network} wallets={wallets} />
+          <AtMost market={ready.market} ground={ground.value} terms={drawn} session={wallets.session} />
+          <Bring key={digest} context={context} load={load} onThere={() => setThere(digest)} />
+          {module.value === true && !(load instanceof HearthError) && (
+            <Sign
+              market={ready.market}
+              session={wallets.session}
+              draft={{ loaded: found.loaded, document: found.document as NonNullable<Found["document"]>, digest: digest as Hex }}
+              terms={drawn}
+              there={there === digest}
+            />
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+// Whether a worker could start the job's module, where it has one.
+function useModule({ opened, network }: Context, { named }: JobFile, { loaded, document }: Found): Loaded<true> {
+  const { spec } = loaded;
+  const src = runtimeKind(runtimeOf(spec)).webassembly ? spec.module : null;
+  const one = src === null ? undefined : named.get(src);
+  const memory = BigInt(document?.resources.memory_mib ?? 0) << 20n;
+  const read = async (): Promise<true> =>
+    src === null || one === undefined || requireModule(src, one, memory, new Blocks(opened, network?.gateways ?? []));
+  return useLoad(read, `${one?.cid ?? ""} ${memory}`, [one]);
+}
+
+function drafted(found: Found, account: Hex, network: Network, ground: Ground | undefined): readonly [Terms | undefined, unknown] {
+  const { loaded, document, digest } = found;
+  if (document === undefined || digest === undefined || ground === undefined) return [undefined, undefined];
+  try {
+    const { overview, at } = ground;
+    return [draftTerms(loaded, document, toHex(digest), account, network, { policyWord: overview.policy, now: at.time }), undefined];
+  } catch (error) {
+    return [undefined, error];
+  }
+}
+
+// What is to be put and looked for; refused where a worker would refuse it.
+function loadOf(file: JobFile, found: Found): Load | HearthError {
+  const { spec } = found.loaded;
+  const sources = [...new Set([spec.module, spec.workdir, ...spec.inputs.map(({ src }) => src)])].flatMap((src) => {
+    const named = src === null ? undefined : file.named.get(src);
+    return src === null || named === undefined ? [] : [{ src, isWorkdir: src === spec.workdir, named }];
+  });
+  try {
+    requireFew(sources.map(({ named }) => named));
+    return { sources, document: canonicalBytes(found.document as NonNullable<Found["document"]>) };
+  } catch (error) {
+    if (error instanceof HearthError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,215 @@
+// A job file as it is written, checked on this machine by the rules of `hearth check`, and what it brings.
+
+import { useEffect, useState } from "preact/hooks";
+
+import { sha256, toHex } from "../../core/bytes";
+import { cidOfDigest } from "../../core/cid";
+import { HearthError } from "../../core/errors";
+import { canonicalBytes, dataOf, type ResolvedSpec, resolve } from "../../core/resolve";
+import { type LoadedSpec, loadSpec, localSources } from "../../core/spec";
+import { type Named, nameSource } from "../../data/bring";
+import { fromInput } from "../../data/pick";
+import { Failure } from "./failure";
+import { Stranger } from "./shown";
+
+export interface Found {
+  readonly loaded: LoadedSpec;
+  readonly document: ResolvedSpec | undefined;
+  readonly digest: Uint8Array<ArrayBuffer> | undefined;
+  // Why there is no document yet.
+  readonly lacks: unknown;
+}
+
+export interface JobFile {
+  readonly text: string;
+  setText(text: string): void;
+  readonly named: ReadonlyMap<string, Named>;
+  name(src: string, one: Named): void;
+  readonly found: Found | undefined;
+  readonly error: unknown;
+  setError(error: unknown): void;
+}
+
+const EXAMPLE = `version: 1
+name: sum
+module: sum.wasm
+command: [sum]
+resources: {cpus: 1, memory: 1GiB}
+limits: {runtime: 1m}
+price: {max_total: "0.02"}
+`;
+
+export function useJobFile(): JobFile {
+  const [text, setText] = useState("");
+  const [named, setNamed] = useState<ReadonlyMap<string, Named>>(new Map());
+  const [found, setFound] = useState<Found>();
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    let ended = false;
+    if (text.trim() === "") {
+      setFound(undefined);
+      setError(undefined);
+      return undefined;
+    }
+    check(text, named).then(
+      (value) => {
+        if (ended) return;
+        setFound(value);
+        setError(undefined);
+      },
+      (why: unknown) => {
+        if (ended) return;
+        setFound(undefined);
+        setError(why);
+      },
+    );
+    return () => {
+      ended = true;
+    };
+  }, [text, named]);
+  const name = (src: string, one: Named): void => setNamed((before) => new Map(before).set(src, one));
+  return { text, setText, named, name, found, error, setError };
+}
+
+export function Editor({ file }: { readonly file: JobFile }) {
+  const { text, setText, error, setError, found } = file;
+  return (
+    <>
+      <p class="row">
+        <label>
+          Open{" "}
+          <input
+            type="file"
+            accept=".yaml,.yml,.json"
+            onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText, setError)}
+          />
+        </label>
+        <button type="button" onClick={() => setText(EXAMPLE)}>
+          Show an example
+        </button>
+      </p>
+      <label for="job-file">The job file</label>
+      <textarea id="job-file" rows={16} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <div aria-live="polite">
+        {error !== undefined && <Problems error={error} />}
+        {found !== undefined && (
+          <>
+            <p class="good">This is a job file.</p>
+            {found.loaded.notes.map((note) => (
+              <p key={note}>{note}</p>
+            ))}
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+async function check(text: string, named: ReadonlyMap<string, Named>): Promise<Found> {
+  const loaded = await loadSpec(text, "job.yaml");
+  try {
+    const document = resolve(loaded.spec, (src) => {
+      const one = named.get(src);
+      return one === undefined ? undefined : dataOf(one.cid, one.size);
+    });
+    return { loaded, document, digest: await sha256(canonicalBytes(document)), lacks: undefined };
+  } catch (lacks) {
+    if (!(lacks instanceof HearthError)) throw lacks;
+    return { loaded, document: undefined, digest: undefined, lacks };
+  }
+}
+
+interface Told {
+  readonly line: number | null;
+  readonly field: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export function Problems({ error }: { readonly error: unknown }) {
+  const problems = error instanceof HearthError ? error.details["problems"] : undefined;
+  if (!Array.isArray(problems)) return <Failure error={error} />;
+  return (
+    <ul class="failure" role="alert">
+      {(problems as readonly Told[]).map((one) => (
+        <li key={`${one.line} ${one.field} ${one.message}`}>
+          {one.line !== null && `line ${one.line}: `}
+          {one.field !== "" && <code>{one.field}</code>} <Stranger text={one.message} most={500} />
+          {one.hint !== "" && <span class="hint"> {one.hint}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+// What the job brings: each is named by the file or folder that the reader picks for it.
+export function Sources({ file, found }: { readonly file: JobFile; readonly found: Found }) {
+  const [error, setError] = useState<unknown>();
+  const { named } = file;
+  const sources = [...new Set(localSources(found.loaded.spec).map(([, src]) => src))].filter((src) => !src.includes("://"));
+  if (sources.length === 0) return null;
+  const take = async (src: string, files: readonly File[]): Promise<void> => {
+    try {
+      file.name(src, await nameSource(fromInput(files), src === found.loaded.spec.workdir));
+      setError(undefined);
+    } catch (why) {
+      setError(why);
+    }
+  };
+  return (
+    <>
+      <h2>What it brings</h2>
+      {error !== undefined && <Failure error={error} />}
+      <ul>
+        {sources.map((src) => (
+          <li key={src}>
+            <Stranger text={src} />{" "}
+            {named.has(src) ? (
+              <code>{named.get(src)?.cid}</code>
+            ) : (
+              <span class="row">
+                <label>
+                  as a file <input type="file" onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])} />
+                </label>
+                <label>
+                  or a folder{" "}
+                  <input
+                    type="file"
+                    {...{ webkitdirectory: true }}
+                    onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])}
+                  />
+                </label>
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+export function Document({ found }: { readonly found: Found }) {
+  if (found.document === undefined || found.digest === undefined) {
+    return (
+      <>
+        <h2>Its document</h2>
+        <Failure error={found.lacks} />
+      </>
+    );
+  }
+  return (
+    <>
+      <h2>Its document</h2>
+      <dl>
+        <dt>Digest</dt>
+        <dd class="mono" id="spec-digest">{toHex(found.digest)}</dd>
+        <dt>CID</dt>
+        <dd class="mono">{String(cidOfDigest(found.digest))}</dd>
+      </dl>
+      <details>
+        <summary>As every worker reads it</summary>
+        <pre>{JSON.stringify(found.document, null, 2)}</pre>
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,174 @@
+// What the wallet will show, and the one button that asks it.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import type { Market } from "../../chain/market";
+import { escrowAtPost } from "../../core/money";
+import type { Network } from "../../core/network";
+import type { Terms } from "../../core/types";
+import { formatAmount } from "../../core/units";
+import { Journal, browserShelf } from "../../wallet/journal";
+import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
+import type { Session } from "../../wallet/request";
+import { hrefOf } from "../router";
+import { Failure } from "./failure";
+import { Whole } from "./shown";
+
+interface Props {
+  readonly market: Market;
+  readonly session: Session | undefined;
+  readonly draft: Draft;
+  readonly terms: Terms;
+  // Whether every block of what it brings was found.
+  readonly there: boolean;
+}
+
+export function Sign({ market, session, draft, terms, there }: Props) {
+  const { network } = market;
+  const [unseen, setUnseen] = useState(false);
+  const [anyway, setAnyway] = useState(false);
+  const [again, setAgain] = useState(false);
+  const work = usePosting(market, session);
+  const shown = session?.shown();
+  const escrow = escrowAtPost(terms);
+  const onChain = shown !== undefined && shown.chainId === network.chainId;
+  return (
+    <>
+      <h2>Before you sign</h2>
+      <p>Nobody can challenge this result, and it is paid for whatever it is: the job names no attesters.</p>
+      <p id="wallet-shows">
+        What your wallet will show:{" "}
+        {network.asset.address !== null && (
+          <>
+            first an approval of exactly {formatAmount(escrow, network.asset)} by <Whole hex={network.asset.address} />, function{" "}
+            <code>approve</code>; then no coin{" "}
+          </>
+        )}
+        {network.asset.address === null && formatAmount(escrow, network.asset)} to <Whole hex={network.contracts.JobRegistry} />,
+        function <code>post</code>.
+      </p>
+      <p>
+        <label>
+          <input type="checkbox" checked={again} onChange={(event) => setAgain(event.currentTarget.checked)} /> Post a new job, though
+          the same one was posted from here
+        </label>
+        <br />
+        <label>
+          <input type="checkbox" checked={anyway} onChange={(event) => setAnyway(event.currentTarget.checked)} /> Post it anyway, though no
+          worker can take it
+        </label>
+        {!there && (
+          <>
+            <br />
+            <label>
+              <input type="checkbox" checked={unseen} onChange={(event) => setUnseen(event.currentTarget.checked)} /> Sign it anyway, though
+              its data were not found
+            </label>
+          </>
+        )}
+      </p>
+      <p class="row">
+        <button
+          type="button"
+          id="sign"
+          disabled={work.busy || !onChain || !(there || unseen)}
+          onClick={() => shown !== undefined && work.run((posting) => posting.post(draft, { shown, escrow, anyway, again }))}
+        >
+          Ask my wallet
+        </button>
+        {work.busy && (
+          <button type="button" onClick={work.stop}>
+            Wait no longer
+          </button>
+        )}
+      </p>
+      {!onChain && <p class="soft">Connect a wallet that is on the market's chain.</p>}
+      {!there && <p class="soft">Put its data where workers find them first, or say that you sign anyway.</p>}
+      <Work work={work} />
+    </>
+  );
+}
+
+const STEPS: Readonly<Record<Step, string>> = {
+  looking: "looking at the market…",
+  journalling: "writing its terms into this browser…",
+  approving: "your wallet asks you to approve the exact amount…",
+  trying: "trying it on the chain…",
+  signing: "your wallet asks you…",
+  waiting: "sent; waiting for a block…",
+};
+
+export interface Working {
+  readonly busy: boolean;
+  readonly step: string;
+  readonly notes: readonly string[];
+  readonly error: unknown;
+  readonly done: Done | undefined;
+  run(act: (posting: Posting) => Promise<Done>): void;
+  stop(): void;
+}
+
+// Post as asked, and go to the job's page in the end.
+export function usePosting(market: Market, session: Session | undefined): Working {
+  const [step, setStep] = useState("");
+  const [notes, setNotes] = useState<readonly string[]>([]);
+  const [error, setError] = useState<unknown>();
+  const [done, setDone] = useState<Done>();
+  const [busy, setBusy] = useState(false);
+  const stop = useRef<AbortController | undefined>(undefined);
+  // What was left goes on unseen, and must not lead its reader away from another page.
+  useEffect(() => () => stop.current?.abort(), []);
+  const run = (act: (posting: Posting) => Promise<Done>): void => {
+    if (session === undefined) return;
+    const abort = new AbortController();
+    stop.current = abort;
+    const tell = (now: Step, note: string): void => {
+      if (abort.signal.aborted) return;
+      setStep(STEPS[now]);
+      if (note !== "") setNotes((before) => [...before, note]);
+    };
+    const journal = journalOf(market.network);
+    const posting = new Posting(market, journal, session, tell, pauseOf(market.network), abort.signal);
+    setBusy(true);
+    setNotes([]);
+    setError(undefined);
+    setDone(undefined);
+    act(posting)
+      .then(
+        (found) => {
+          setDone(found);
+          if (!abort.signal.aborted && !found.earlier) location.hash = hrefOf(["job", jobAt(found)]);
+        },
+        (why: unknown) => setError(why),
+      )
+      .finally(() => {
+        setStep("");
+        setBusy(false);
+      });
+  };
+  return { busy, step, notes, error, done, run, stop: () => stop.current?.abort() };
+}
+
+export function Work({ work }: { readonly work: Working }) {
+  return (
+    <div aria-live="polite">
+      {work.step !== "" && <p id="step">{work.step}</p>}
+      {work.notes.map((note) => (
+        <p key={note} class="note">{note}</p>
+      ))}
+      {work.error !== undefined && <Failure error={work.error} />}
+      {work.done?.earlier === true && (
+        <p class="good">
+          It was posted already, and nothing was sent: <a href={hrefOf(["job", work.done.job])}><Whole hex={work.done.job} /></a>
+        </p>
+      )}
+    </div>
+  );
+}
+
+export const journalOf = (network: Network): Journal => new Journal(browserShelf, network);
+
+const jobAt = ({ job, block }: Done): string => (block === undefined ? job : `${job}@${block}`);
+
+// Between two looks at the chain, milliseconds.
+export const pauseOf = (network: Network) => (): Promise<void> => new Promise((go) => setTimeout(go, network.local ? 500 : 4_000));

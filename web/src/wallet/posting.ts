@@ -1,0 +1,264 @@
+// From shown terms to a posted job, exactly once: the order is that of `hearth submit` (hearth/client/posting/post.py). What was
+// journalled before is found first; what is new is refused, journalled, tried on the chain, and only then shown to the wallet.
+
+import { dryRun, type Ground, mined, readGround, readPurse, requireGates } from "../chain/posting";
+import type { Market } from "../chain/market";
+import type { Hex } from "../core/bytes";
+import { cidOfDigest } from "../core/cid";
+import { HearthError } from "../core/errors";
+import { gatesOf } from "../core/fleet";
+import { escrowAtPost } from "../core/money";
+import { packParents } from "../core/parents";
+import { parentsOf } from "../core/plan";
+import {
+  draftTerms,
+  enoughFor,
+  fingerprintOf,
+  gasCost,
+  postGas,
+  requireFunds,
+  requireOpen,
+  requireParents,
+  requireTaker,
+} from "../core/posting";
+import type { ResolvedSpec } from "../core/resolve";
+import { type LoadedSpec, located } from "../core/spec";
+import type { Terms } from "../core/types";
+import { showAmount } from "../core/units";
+import { fromHex } from "../core/bytes";
+import { unpackPolicy } from "../core/words";
+import { approveCall, type Call, postCall } from "./calls";
+import { type Entry, fateOf, type Journal } from "./journal";
+import type { Session, Shown } from "./request";
+
+// A checked job file with its document.
+export interface Draft {
+  readonly loaded: LoadedSpec;
+  readonly document: ResolvedSpec;
+  readonly digest: Hex;
+}
+
+// What the reader was shown and chose: the escrow beside the button, posting without a worker, posting once more.
+export interface Choice {
+  readonly shown: Shown;
+  readonly escrow: bigint;
+  readonly anyway: boolean;
+  readonly again: boolean;
+}
+
+// Where a posting is, for people; and what it came to. `earlier` says that the job had been posted before.
+export type Step = "looking" | "journalling" | "approving" | "trying" | "signing" | "waiting";
+export interface Done {
+  readonly job: Hex;
+  readonly block: number | undefined;
+  readonly earlier: boolean;
+}
+
+export class Posting {
+  constructor(
+    private readonly market: Market,
+    private readonly journal: Journal,
+    private readonly session: Session,
+    private readonly tell: (step: Step, note: string) => void,
+    // Waits until the next look at the chain.
+    private readonly pause: () => Promise<void>,
+    // The reader waits no longer: what was signed goes on.
+    private readonly signal: AbortSignal,
+    private readonly salt: () => bigint = drawnSalt,
+  ) {}
+
+  // Post a job, or find that it was. Throws whatever refuses it, before anything is signed: PAUSED, CHAIN_CHANGED, NO_PARENT,
+  // PARENT_ENDED, NO_WORKER, PRICE_TOO_LOW, FUNDS_SHORT, JOURNAL_DOWN, REFUSED, CHANGED, BUSY; and what `Session.send` does.
+  async post(draft: Draft, choice: Choice): Promise<Done> {
+    const { spec } = draft.loaded;
+    this.tell("looking", "");
+    const ground = await readGround(this.market, await this.market.head());
+    const terms = this.#terms(draft, choice.shown.account, ground);
+    const fingerprint = await fingerprintOf(terms, spec.limits.deadline);
+    return this.#alone(fingerprint, async () => {
+      const known = choice.again ? undefined : await this.#pending(fingerprint, ground);
+      if (known?.posted === true) return { job: known.entry.kept.job, block: undefined, earlier: true };
+      const wanted = known?.entry.terms ?? terms;
+      await this.#require(draft, wanted, ground, choice);
+      if (escrowAtPost(wanted) !== choice.escrow) {
+        const { asset } = this.market.network;
+        const now = showAmount(escrowAtPost(wanted), asset);
+        throw new HearthError("CHANGED", `the market's parameters changed, and it would take ${now} now: nothing was sent`, "look again");
+      }
+      if (known !== undefined) return this.#send(known.entry, choice.shown, false);
+      this.tell("journalling", "");
+      const packed = packParents(parentsOf(spec));
+      const { number, hash, time } = ground.at;
+      const about = { fingerprint, name: spec.name, spec: String(cidOfDigest(fromHex(terms.spec))), parents: packed };
+      const entry = await this.journal.write({ ...about, block: { number, hash, time } }, { ...terms, salt: this.salt() });
+      return this.#send(entry, choice.shown, true);
+    });
+  }
+
+  // Sign journalled terms again, as they are; their sources were stored when they were journalled. Throws as `post` does, and OVER
+  // where the chain takes them no more.
+  async resume(entry: Entry, shown: Shown): Promise<Done> {
+    return this.#alone(entry.kept.fingerprint, async () => {
+      this.tell("looking", "");
+      const ground = await readGround(this.market, await this.market.head());
+      const [[word = 0n]] = await this.market.read(ground.at, this.market.jobs([entry.kept.job]));
+      const fate = fateOf(entry.terms, word, ground.overview);
+      if (fate.is === "posted") return { job: entry.kept.job, block: undefined, earlier: true };
+      if (fate.is === "over") throw new HearthError("OVER", `${fate.why}: nothing was paid`, "submit its file again, which makes new terms");
+      requireOpen(this.market.network, ground.overview.postsPausedUntil, ground.at.time);
+      await this.#requireFunds(entry.terms, ground);
+      return this.#send(entry, shown, false);
+    });
+  }
+
+  #terms({ loaded, document, digest }: Draft, account: Hex, { overview, at }: Ground): Terms {
+    return draftTerms(loaded, document, digest, account, this.market.network, { policyWord: overview.policy, now: at.time });
+  }
+
+  // The journalled job of a fingerprint whose end nobody saw, where it is posted or can still be. Where it can not, new terms are
+  // to be signed, and the reader hears why.
+  async #pending(fingerprint: Hex, { at, overview }: Ground): Promise<{ readonly entry: Entry; readonly posted: boolean } | undefined> {
+    for (const entry of await this.journal.unseen(fingerprint)) {
+      const [[word = 0n]] = await this.market.read(at, this.market.jobs([entry.kept.job]));
+      const fate = fateOf(entry.terms, word, overview);
+      if (fate.is === "posted") return { entry, posted: true };
+      if (fate.is === "open") {
+        this.tell("looking", "This job was prepared before, and its terms are signed again as they were: it is posted once.");
+        return { entry, posted: false };
+      }
+      this.tell("looking", `It was prepared before and never posted; ${fate.why}: new terms are signed.`);
+    }
+    return undefined;
+  }
+
+  async #require(draft: Draft, terms: Terms, ground: Ground, { anyway }: Choice): Promise<void> {
+    const { network } = this.market;
+    const { spec } = draft.loaded;
+    const policy = unpackPolicy(terms.policy);
+    requireOpen(network, ground.overview.postsPausedUntil, ground.at.time);
+    const parents = parentsOf(spec);
+    if (parents.length > 0) {
+      const [words] = await this.market.read(ground.at, this.market.jobs(parents.map(({ job }) => job)));
+      try {
+        requireParents(parents, words, network);
+      } catch (error) {
+        throw error instanceof HearthError ? located(draft.loaded, error) : error;
+      }
+    }
+    await requireGates(this.market, ground, terms, policy);
+    if (!anyway) requireTaker(gatesOf(ground.fleet, terms, policy), enoughFor(spec, ground.fleet, terms, policy, network.asset));
+    await this.#requireFunds(terms, ground);
+  }
+
+  async #requireFunds(terms: Terms, ground: Ground): Promise<void> {
+    const { network } = this.market;
+    const purse = await readPurse(this.market, ground.at, terms.submitter);
+    requireFunds(terms.submitter, network, purse, escrowAtPost(terms), gasCost(postGas(network), ground.fees), "this job");
+  }
+
+  async #send({ kept, terms }: Entry, shown: Shown, fresh: boolean): Promise<Done> {
+    const { network } = this.market;
+    if (terms.submitter !== shown.account) {
+      throw new HearthError("CHANGED", `these terms are ${terms.submitter}'s, and the wallet has ${shown.account}: nothing was sent`, "pick that account");
+    }
+    let asked = false;
+    try {
+      const { address } = network.asset;
+      if (address !== null) {
+        const approve = approveCall({ ...network, asset: { ...network.asset, address } }, terms);
+        asked = await this.#approve(approve, terms, shown);
+      }
+      const call = postCall(network, terms, kept.parents);
+      this.tell("trying", "");
+      await dryRun(this.market, call, shown.account);
+      asked = true;
+      return await this.#signed({ kept, terms }, call, shown);
+    } catch (error) {
+      // Terms that no wallet has seen are nobody's.
+      if (fresh && !asked) await this.journal.forget(kept.job);
+      throw error;
+    }
+  }
+
+  // Let the market take exactly the escrow, where it may not yet; returns once the chain says so. Says whether a wallet was asked.
+  async #approve(call: Call, terms: Terms, shown: Shown): Promise<boolean> {
+    const allowed = async (): Promise<boolean> => {
+      const { allowance } = await readPurse(this.market, await this.market.head(), shown.account);
+      return allowance >= escrowAtPost(terms);
+    };
+    if (await allowed()) return false;
+    this.tell("approving", "");
+    await dryRun(this.market, call, shown.account);
+    const money = "an approval moves nothing: your tokens are in your account";
+    const hash = await this.session.send(call, shown, money);
+    while (!(await allowed().catch(() => false))) {
+      await this.#requireNotFailed(hash, money);
+      await this.#wait(money);
+    }
+    return true;
+  }
+
+  // Have the post signed, and wait until the chain has the job: by its id, whatever the wallet answers or does not.
+  async #signed(entry: Entry, call: Call, shown: Shown): Promise<Done> {
+    const { job } = entry.kept;
+    const money =
+      `if it was sent all the same, the money is in Escrow for job ${job}, which this page finds by its id, and cancelling ` +
+      "returns it; else it is in your account";
+    this.tell("signing", "");
+    let hash: Hex | undefined;
+    let failed: { readonly error: unknown } | undefined;
+    this.session.send(call, shown, money).then(
+      async (found) => {
+        hash = found;
+        this.tell("waiting", `transaction ${found}`);
+        await this.journal.sent(entry, found).catch(() => undefined);
+      },
+      (error: unknown) => {
+        failed = { error };
+      },
+    );
+    for (;;) {
+      if (await this.#isThere(job)) {
+        const found = hash === undefined ? undefined : await mined(this.market, hash).catch(() => undefined);
+        return { job, block: found?.block, earlier: false };
+      }
+      if (failed !== undefined) throw failed.error;
+      if (hash !== undefined) await this.#requireNotFailed(hash, "the escrow is in your account: its gas alone is gone");
+      await this.#wait(money);
+    }
+  }
+
+  // While money may be on its way an RPC that fails is asked again, and ends nothing.
+  async #isThere(job: Hex): Promise<boolean> {
+    try {
+      const [[word = 0n]] = await this.market.read(await this.market.head(), this.market.jobs([job]));
+      return word !== 0n;
+    } catch {
+      return false;
+    }
+  }
+
+  async #wait(money: string): Promise<void> {
+    await this.pause();
+    if (this.signal.aborted) throw new HearthError("STOPPED", `this page waits no longer; ${money}`, "it stands among the unfinished jobs");
+  }
+
+  async #requireNotFailed(hash: Hex, money: string): Promise<void> {
+    const found = await mined(this.market, hash).catch(() => undefined);
+    if (found?.ok === false) throw new HearthError("TX_FAILED", `transaction ${hash} failed in block ${found.block}; ${money}`, "try again");
+  }
+
+  // One tab at a time posts a job: two would each draw a salt, and post it twice. Throws BUSY.
+  async #alone<T>(fingerprint: Hex, act: () => Promise<T>): Promise<T> {
+    return navigator.locks.request(`hearth.post/${fingerprint}`, { ifAvailable: true }, async (lock) => {
+      if (lock === null) throw new HearthError("BUSY", "this job is being posted in another tab, or was a moment ago here", "finish it there");
+      return act();
+    });
+  }
+}
+
+// 96 bits by chance, so that nobody can post the same terms first.
+function drawnSalt(): bigint {
+  const drawn = crypto.getRandomValues(new Uint8Array(12));
+  return drawn.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
+}

@@ -1,0 +1,141 @@
+import { describe, expect, it } from "vitest";
+
+import type { Block } from "../src/chain/answers";
+import type { Hex } from "../src/core/bytes";
+import { codeOf } from "../src/core/errors";
+import { type Log, logsOf } from "../src/core/logs";
+import { chainOf, HEAD, hashOf, type Lie, only, type Params, type RawLog, told, txOf } from "./chain";
+
+const refusal = (promise: Promise<unknown>): Promise<string> => promise.then(() => "taken", codeOf);
+
+const head: Block = { number: HEAD, hash: hashOf(HEAD), parent: hashOf(HEAD - 1), time: told.now };
+
+function logAt(block: number): Log {
+  const raw = { ...told.contracts, address: told.contracts.Escrow, topics: [], data: "0x" };
+  const place = { blockNumber: `0x${block.toString(16)}`, blockHash: hashOf(block), transactionHash: txOf(block) };
+  return logsOf([{ ...raw, ...place, logIndex: "0x0" }])[0] as Log;
+}
+
+const { Lens, Escrow } = told.contracts;
+
+// The first four bytes of the calls that are made before anything is read.
+const selectorIs = (params: Params, at: number): boolean =>
+  String((params[0] as { data: string }).data).length > 10 === (at === 0);
+
+describe("a market", () => {
+  it("that is the one of the network file is taken, with its newest block", async () => {
+    const { market, asked } = chainOf();
+    expect(await market.check()).toEqual(head);
+    expect(asked.filter(([method]) => method === "eth_getCode")).toHaveLength(7);
+  });
+
+  it.each([
+    ["another chain id", only("eth_chainId", () => "0x1"), "WRONG_CHAIN"],
+    [
+      "another genesis",
+      only("eth_getBlockByNumber", ([at], block: object) => (at === "0x0" ? { ...block, hash: hashOf(7) } : block)),
+      "WRONG_CHAIN",
+    ],
+    ["other code", only("eth_getCode", ([at], code) => (at === Lens ? `${code}00` : code)), "WRONG_CONTRACTS"],
+    ["no code", only("eth_getCode", ([at], code) => (at === Escrow ? "0x" : code)), "WRONG_CONTRACTS"],
+    ["other ids", only("eth_call", (params, data) => (selectorIs(params, 0) ? hashOf(1) : data)), "WRONG_CONTRACTS"],
+    ["other rules", only("eth_call", (params, data) => (selectorIs(params, 1) ? hashOf(1) : data)), "WRONG_CONTRACTS"],
+    ["no answer to what it is", only("eth_chainId", () => new Error("no")), "RPC_ERROR"],
+    ["no number for a chain id", only("eth_chainId", () => 7), "RPC_LIES"],
+  ] satisfies [string, Lie, string][])("with %s is refused", async (_, lie, code) => {
+    expect(await refusal(chainOf(lie).market.check())).toBe(code);
+  });
+
+  it("is read at one block, by its hash", async () => {
+    const { market, asked } = chainOf();
+    await market.read(head, market.overview(), market.jobs([told.jobs[0]?.job as Hex]));
+    expect(asked.map(([, params]) => params[1])).toEqual([{ blockHash: head.hash }, { blockHash: head.hash }]);
+  });
+
+  it.each([
+    ["nothing", only("eth_call", () => null)],
+    ["no bytes", only("eth_call", () => "0x")],
+    ["too few numbers", only("eth_call", () => `0x${"20".padStart(64, "0")}${"0".repeat(64)}`)],
+    ["half a word", only("eth_call", (_, data: string) => data.slice(0, -2))],
+  ] satisfies [string, Lie][])("whose provider answers a view with %s is lied about", async (_, lie) => {
+    const { market } = chainOf(lie);
+    expect(await refusal(market.read(head, market.jobs([told.jobs[0]?.job as Hex])))).toBe("RPC_LIES");
+  });
+});
+
+const BLOCK = "eth_getBlockByHash";
+const RECEIPT = "eth_getTransactionReceipt";
+
+describe("blocks and transactions", () => {
+  it("are asked for once", async () => {
+    const { market, asked } = chainOf();
+    const { times, receipts } = await market.about([hashOf(12)], [logAt(12)]);
+    expect([times.get(hashOf(12)), receipts.get(txOf(12))?.gas]).toEqual([new Map(told.times).get(12), 21_000n]);
+    expect(receipts.get(txOf(12))?.fee).toBe(147_000n);
+    await market.about([hashOf(12)], [logAt(12)]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("that a reorg has moved are asked for again", async () => {
+    const { market, asked } = chainOf();
+    await market.about([], [logAt(12)]);
+    await market.about([], [{ ...logAt(12), blockHash: hashOf(99) }]);
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ["another block than was named", only(BLOCK, (_, block: object) => ({ ...block, hash: hashOf(13) })), "RPC_LIES"],
+    ["a block without a hash", only(BLOCK, (_, block: object) => ({ ...block, hash: "0x" })), "RPC_LIES"],
+    ["a block that is gone", only(BLOCK, () => null), "RPC_ERROR"],
+    [
+      "another transaction's receipt",
+      only(RECEIPT, (_, one: object) => ({ ...one, transactionHash: txOf(13) })),
+      "RPC_LIES",
+    ],
+    [
+      "a receipt with another's logs",
+      only(RECEIPT, (_, one: { logs: RawLog[] }) => ({
+        ...one,
+        logs: one.logs.map((log) => ({ ...log, transactionHash: txOf(13) })),
+      })),
+      "RPC_LIES",
+    ],
+    ["a receipt that is gone", only(RECEIPT, () => null), "RPC_ERROR"],
+  ] satisfies [string, Lie, string][])("are not believed as %s", async (_, lie, code) => {
+    expect(await refusal(chainOf(lie).market.about([hashOf(12)], [logAt(12)]))).toBe(code);
+  });
+});
+
+const NEWEST = "eth_getBlockByNumber";
+const QUIET = { changed: false, reorged: false };
+const CHANGED = { changed: true, reorged: false };
+const REORGED = { changed: true, reorged: true };
+
+describe("what came since a block", () => {
+  const before: Block = { number: 12, hash: hashOf(12), parent: hashOf(11), time: 1 };
+  const newest = (number: number): Lie =>
+    only(NEWEST, ([at], block: object) =>
+      at === "latest" ? { ...block, number: `0x${number.toString(16)}`, hash: hashOf(number) } : block,
+    );
+  const gone: Lie = only(NEWEST, ([at], block) => (at === "latest" ? block : null));
+  const replaced: Lie = only(NEWEST, (_, block: object) => ({ ...block, hash: hashOf(77) }));
+
+  it.each([
+    ["nothing", newest(12), QUIET],
+    ["blocks with logs", newest(HEAD), CHANGED],
+    ["blocks without logs", only("eth_getLogs", () => []), QUIET],
+    ["blocks whose logs nobody tells", only("eth_getLogs", () => new Error("too wide")), CHANGED],
+    ["another block in its place", replaced, REORGED],
+    ["a head that went back", newest(11), REORGED],
+    ["a chain that lost it", gone, REORGED],
+  ] satisfies [string, Lie, object][])("is %s", async (_, lie, wanted) => {
+    const { changed, reorged } = await chainOf(lie).market.since(before);
+    expect({ changed, reorged }).toEqual(wanted);
+  });
+
+  it("is asked for in one request, without logs where they may be many", async () => {
+    const { market, asked } = chainOf();
+    expect((await market.since(before, false)).changed).toBe(true);
+    expect(asked.map(([method]) => method)).toEqual([NEWEST, NEWEST]);
+  });
+});
