@@ -68,8 +68,9 @@ def until(page: Page, done: Callable[[], bool]) -> None:
 
 
 KEPT = """async () => {
-  const asked = indexedDB.open("hearth");
-  const open = await new Promise((done) => { asked.onsuccess = () => done(asked.result); });
+  const opening = indexedDB.open("hearth");
+  await new Promise((done) => { opening.onsuccess = done; });
+  const open = opening.result;
   const heads = open.transaction("heads").objectStore("heads").getAll();
   await new Promise((done) => { heads.onsuccess = done; });
   open.close();
