@@ -19,7 +19,10 @@ function Forget() {
   return (
     <section aria-labelledby="stored">
       <h2 id="stored">Stored in this browser</h2>
-      <p>Logs of the market, so that the next visit asks for the blocks since alone; the theme; the token of hearth web.</p>
+      <p>
+        Logs of the market, so that the next visit asks for the blocks since alone; the theme; the token of hearth web. The record of
+        the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
+      </p>
       <p class="row">
         <button type="button" disabled={state === "busy"} onClick={forget}>
           Forget what this page has stored
