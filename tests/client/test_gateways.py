@@ -189,7 +189,7 @@ def test_results__gateways_that_stall__cost_a_command_bounded_seconds(monkeypatc
         began = time.monotonic()
         found, unread = market.read()
         took = time.monotonic() - began
-    assert found == [] and len(unread) == 20 and took < 3
+    assert found == [] and len(unread) == 20 and took < 10
     assert any("kept us waiting for too long" in error.message for error in unread)
 
 
@@ -227,4 +227,4 @@ def test_verify__results_of_a_nodes_gateway__are_verified_and_the_time_for_all_b
         began = time.monotonic()
         verifier._nodes = NodeGateways(market.session, until=began + 1)
         assert verifier._verify_results(one, results, history.submitted, [], unread) == (0, 0) and len(unread) == 1
-        assert 0.5 < time.monotonic() - began < 5
+        assert 0.5 < time.monotonic() - began < 15

@@ -472,7 +472,7 @@ def test_job_get__gateways_that_lie_stall_and_lead_elsewhere__cost_seconds_and_g
         told = place.hearth("job", "get", job, "--unit", "7", "-o", str(tmp_path / "out"), "--json")
         took = time.monotonic() - began
         assert (told.code, told.error["code"]) == (9, "BLOCK_CORRUPT") and list(tmp_path.iterdir()) == []
-        assert len(elsewhere) == 1 and took < 10
+        assert len(elsewhere) == 1 and took < 20
         assert f"the gateways that it names are asked, {len(urls)} in all" in told.err
         whole = place.hearth("job", "get", job, "-o", str(tmp_path / "all"), "--json")
         assert whole.error["code"] == "RESULTS_INCOMPLETE" and whole.json["unread"] == len(LOST)

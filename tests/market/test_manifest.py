@@ -174,10 +174,10 @@ def test_carried__other_bytes_than_the_digests__are_nobodys_manifest(market: Scr
 
 def test_carried__data_made_to_be_long_to_search__ends_soon() -> None:
     digest = hashlib.sha256(b"nothing").digest()
-    for data in (digest * 4096, (digest + b"{" * 31 + b"}") * 2000, digest + b"{" + b"}" * 200_000):
-        began = time.monotonic()
+    for data in (digest * 4096, (digest + b"{" * 31 + b"}") * 2000, (digest + b"{" + b"}" * 16_000) * 200):
+        began = time.thread_time()
         assert carried(data, digest) is None
-        assert time.monotonic() - began < 1
+        assert time.thread_time() - began < 1
 
 
 def test_find_manifest__call_without_it__is_had_from_a_store_or_not_at_all(market: ScriptedMarket) -> None:
