@@ -26,11 +26,11 @@ def web(run: Run, port: int, open_it: bool, read_only: bool, verify: bool) -> No
     It holds no key and signs nothing: a wallet in the browser does. Only the address that it prints may read and write
     the store, on this machine alone.
     """
-    from hearth.local.page import open_page, page_report
+    from hearth.local.page import open_page, page_files, page_report
 
     session = run.client.session
     if verify or run.dry_run:
-        report = page_report(session, read_only=read_only)
+        report = page_files(dry_run=run.dry_run) if verify else page_report(session, read_only=read_only)
         files = [f"{file['cid']}  {file['bytes']:>7}  {file['name']}" for file in report["files"]]
         lines = [*files, f"{report['cid']}  all of them, as they were built"]
         run.out.emit(report, lambda: lines, [report["cid"]])

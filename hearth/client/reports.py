@@ -1194,12 +1194,12 @@ class PageFile(TypedDict):
 
 
 class WebPage(TypedDict):
-    """The page that is served, or would be: its address with this start's token, None where nothing is served; the CID
-    of its folder, and its files."""
+    """The page that is served, or would be: its address with this start's token, None where nothing is served; its
+    market, None where its files alone were looked at; the CID of its folder, and its files."""
 
     schema: Literal["hearth.web/1"]
     url: str | None
-    network: str
+    network: str | None
     writable: bool
     cid: str
     files: list[PageFile]

@@ -26,13 +26,25 @@ def page_report(session: Session, server: WebServer | None = None, *, read_only:
     """Return what is served, or with no server what would be, without serving it."""
     served = _served(session, read_only) if server is None else server.served
     return {
-        "schema": "hearth.web/1",
+        **page_files(dry_run=session.dry_run),
         "url": None if server is None else server.url,
         "network": served.name,
         "writable": served.writable,
-        "cid": served.page.cid,
-        "files": [{"name": name, "bytes": len(file.data), "cid": file.cid} for name, file in served.page.files.items()],
-        "dry_run": session.dry_run,
+    }
+
+
+def page_files(*, dry_run: bool = False) -> WebPage:
+    """Return the page's files, which are found to be those of its CID; of no market. Raises ConfigError OTHER_PAGE."""
+    page = read_page()
+    require_named(page)
+    return {
+        "schema": "hearth.web/1",
+        "url": None,
+        "network": None,
+        "writable": False,
+        "cid": page.cid,
+        "files": [{"name": name, "bytes": len(file.data), "cid": file.cid} for name, file in page.files.items()],
+        "dry_run": dry_run,
     }
 
 

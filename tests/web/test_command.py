@@ -110,6 +110,14 @@ def test_web__without_serving__names_every_file_and_their_cid(home: Path, option
     assert (report["url"], report["dry_run"]) == (None, option == "--dry-run")
 
 
+def test_web__verify__needs_no_market(tmp_path: Path) -> None:
+    done = run(tmp_path, "--verify", "--json")
+
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["network"], report["url"], report["cid"]) == (None, None, read_page().cid)
+
+
 def test_web__a_port_that_is_taken__says_how_to_take_another(home: Path) -> None:
     with serving(home) as (_, report):
         port = report["url"].split(":")[2].split("/")[0]
