@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 
 class Limits(NamedTuple):
@@ -40,7 +40,7 @@ class Guest:
 
 
 class CrowdServer(ThreadingHTTPServer):
-    """Give each connection a thread, within `limits`.
+    """Give each connection a thread, within `limits`; serve while the context is open.
 
     At the limit, the connection that has waited longest without a request makes room for a new one, so that idle
     clients keep nobody out; where all are being served, the new one is turned away. Every connection has a time by
@@ -54,6 +54,14 @@ class CrowdServer(ThreadingHTTPServer):
         self.guests: dict[socket.socket, Guest] = {}
         self._lock = threading.Lock()
         super().__init__(address, handler)
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.shutdown()
+        self.server_close()
 
     def limits(self) -> Limits:
         """Return what holds for a connection that comes now."""

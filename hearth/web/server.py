@@ -12,10 +12,9 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from hearth.base.crowd import CrowdHandler, CrowdServer, Limits
@@ -124,14 +123,6 @@ class WebServer(CrowdServer):
     def url(self) -> str:
         """Return the address to open, the token in it."""
         return f"{self.origin}/#token={self.token}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.shutdown()
-        self.server_close()
 
     def limits(self) -> Limits:
         """Return what holds for a connection that comes now: all of them are this machine's."""

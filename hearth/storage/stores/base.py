@@ -239,6 +239,32 @@ class StoreBase(ABC):
         return StoreDown(f"the store {self._url} cannot be used: {why}", hint="hearth doctor", store=self._url)
 
 
+class ReadOnlyStore(StoreBase):
+    """Read from whoever gives blocks and promises nothing: what it says it has without giving it is worth nothing."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, writable=False)
+
+    def _write(self, cid: Cid, data: bytes) -> None:
+        self._require_writable()
+
+    def has(self, cid: Cid) -> bool:
+        """Return whether the store gives the block."""
+        try:
+            self.get_block(cid, BLOCK_TIMEOUT_SECONDS)
+        except BlockMissing:
+            return False
+        return True
+
+    def pin(self, cid: Cid) -> None:
+        """Refuse. Raises StorageError READ_ONLY."""
+        self._require_writable()
+
+    def unpin(self, cid: Cid) -> None:
+        """Refuse. Raises StorageError READ_ONLY."""
+        self._require_writable()
+
+
 class Timed:
     """Give blocks until a deadline that covers all of them."""
 

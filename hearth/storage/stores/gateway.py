@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 from hearth.base import peer
 from hearth.base.addresses import is_local_name
-from hearth.base.errors import BlockMissing, StorageError, StoreDown, TooLarge
+from hearth.base.errors import StorageError, StoreDown, TooLarge
 from hearth.base.http import Host, pieces
 from hearth.base.urls import redact_url
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
-from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus
+from hearth.storage.stores.base import ReadOnlyStore, StoreStatus
 
 MEDIA_TYPE: Final = "application/vnd.ipld.raw"
 PROBE: Final = "bafkqaaa"
@@ -38,7 +38,7 @@ class Floor:
     grace_seconds: float = 5.0
 
 
-class GatewayStore(StoreBase):
+class GatewayStore(ReadOnlyStore):
     """Read blocks from `base_url` (http or https, a path prefix allowed).
 
     A host that is local by its own words (an address, a bare name, .local) may be inside. So may any host by https: its
@@ -56,7 +56,7 @@ class GatewayStore(StoreBase):
         public = strangers or (not secure and not is_local_name(self._name))
         self._host = Host(self._name, url.port or (443 if secure else 80), secure=secure, public=public)
         self._floor = floor or Floor()
-        super().__init__(f"gateway+{redact_url(self._base)}", writable=False)
+        super().__init__(f"gateway+{redact_url(self._base)}")
 
     def _read(self, cid: Cid, timeout: float) -> bytes:
         return self._get(str(cid), timeout, cid)
@@ -118,25 +118,6 @@ class GatewayStore(StoreBase):
             hint="hearth doctor",
             store=self.url,
         )
-
-    def _write(self, cid: Cid, data: bytes) -> None:
-        self._require_writable()
-
-    def has(self, cid: Cid) -> bool:
-        """Return whether the gateway gives the block; its word without the bytes would be worth nothing."""
-        try:
-            self.get_block(cid, BLOCK_TIMEOUT_SECONDS)
-        except BlockMissing:
-            return False
-        return True
-
-    def pin(self, cid: Cid) -> None:
-        """Refuse: a gateway promises nothing."""
-        self._require_writable()
-
-    def unpin(self, cid: Cid) -> None:
-        """Refuse: a gateway promises nothing."""
-        self._require_writable()
 
     def status(self) -> StoreStatus:
         """Return whether the gateway answers the health check."""

@@ -11,7 +11,7 @@ import argparse
 import socket
 import threading
 from http import HTTPStatus
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from hearth.base.crowd import CrowdHandler, CrowdServer, Limits
@@ -52,14 +52,6 @@ class GatewayServer(CrowdServer):
         host, port = self.server_address[:2]
         shown = f"[{host!s}]" if self.address_family == socket.AF_INET6 else str(host)
         return f"gateway+http://{shown}:{port}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.shutdown()
-        self.server_close()
 
     def limits(self) -> Limits:
         """Return what holds for a connection that comes now."""

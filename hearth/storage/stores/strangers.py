@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid
-from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus
+from hearth.storage.stores.base import ReadOnlyStore, Store, StoreBase, StoreStatus
 from hearth.storage.stores.chain import none_gives
 from hearth.storage.stores.gateway import GatewayStore
 
@@ -62,7 +62,7 @@ def strangers_gateway(url: str, *, local: bool) -> GatewayStore:
     return GatewayStore(url, strangers=not (local and (urlsplit(url).hostname or "") in LOOPBACK))
 
 
-class StrangersStore(StoreBase):
+class StrangersStore(ReadOnlyStore):
     """Read from the gateways at `urls`, which a stranger named; `whose` says in sentences who.
 
     `local` says that this is a local chain, on which a gateway of this machine may be meant. `shared` is the patience
@@ -81,7 +81,7 @@ class StrangersStore(StoreBase):
         told: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Contact nobody yet. The URLs are ones that `hearth.base.addresses.gateway_fault` finds no fault in."""
-        super().__init__(f"of {whose}", writable=False)
+        super().__init__(f"of {whose}")
         self._whose, self._told, self._until = whose, told, until
         self._gateways = [strangers_gateway(url, local=local) for url in urls]
         self._strikes = dict.fromkeys(self._gateways, 0)
@@ -130,25 +130,6 @@ class StrangersStore(StoreBase):
         if gateway not in self._named:
             self._named.add(gateway)
             self._told(gateway.url.removeprefix("gateway+"))
-
-    def _write(self, cid: Cid, data: bytes) -> None:
-        self._require_writable()
-
-    def has(self, cid: Cid) -> bool:
-        """Return whether one of them gives the block."""
-        try:
-            self.get_block(cid, BLOCK_TIMEOUT_SECONDS)
-        except BlockMissing:
-            return False
-        return True
-
-    def pin(self, cid: Cid) -> None:
-        """Refuse: strangers' gateways promise nothing."""
-        self._require_writable()
-
-    def unpin(self, cid: Cid) -> None:
-        """Refuse: strangers' gateways promise nothing."""
-        self._require_writable()
 
     def status(self) -> StoreStatus:
         """Return whether any of them is asked, without asking."""
