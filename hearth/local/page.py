@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hearth.config.settings import rpc_urls
-from hearth.web.files import read_page, require_named
+from hearth.web.files import Page, read_page, require_named
 from hearth.web.server import PORT, Served, WebServer, network_for
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def page_report(session: Session, server: WebServer | None = None, *, read_only:
     """Return what is served, or with no server what would be, without serving it."""
     served = _served(session, read_only) if server is None else server.served
     return {
-        **page_files(dry_run=session.dry_run),
+        **_described(served.page, session.dry_run),
         "url": None if server is None else server.url,
         "network": served.name,
         "writable": served.writable,
@@ -35,8 +35,10 @@ def page_report(session: Session, server: WebServer | None = None, *, read_only:
 
 def page_files(*, dry_run: bool = False) -> WebPage:
     """Return the page's files, which are found to be those of its CID; of no market. Raises ConfigError OTHER_PAGE."""
-    page = read_page()
-    require_named(page)
+    return _described(_read_named(), dry_run)
+
+
+def _described(page: Page, dry_run: bool) -> WebPage:
     return {
         "schema": "hearth.web/1",
         "url": None,
@@ -49,7 +51,12 @@ def page_files(*, dry_run: bool = False) -> WebPage:
 
 
 def _served(session: Session, read_only: bool) -> Served:
-    page, network = read_page(), session.network
-    require_named(page)
+    page, network = _read_named(), session.network
     raw = network_for(network.as_dict(), rpc_urls(session.settings, network), session.gateways)
     return Served(page, network.name, raw, session.store, session.store.writable and not read_only)
+
+
+def _read_named() -> Page:
+    page = read_page()
+    require_named(page)
+    return page
