@@ -8,7 +8,6 @@ from typing import Any
 
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import PROTOCOL_VERSION, NodeParameters
-from hearth.protocol.types import LOCAL_CHAIN_ID
 
 
 def tables() -> Mapping[str, Any]:
@@ -17,5 +16,4 @@ def tables() -> Mapping[str, Any]:
         "CONTRACTS": list(CONTRACTS),
         "NODE_PARAMETERS": [field.name for field in fields(NodeParameters)],
         "PROTOCOL_VERSION": PROTOCOL_VERSION,
-        "LOCAL_CHAIN_ID": LOCAL_CHAIN_ID,
     }

@@ -7,16 +7,16 @@ import { Strays } from "../core/logs";
 import { small } from "../core/numbers";
 import { endedBy, unpackParents } from "../core/parents";
 import { eventsIn, misplaced, type Posted, postedOf } from "../core/posted";
-import { asWritten, jobOf, type StoredUnit, storedUnit } from "../core/stored";
+import { asWritten, type StoredUnit, storedUnit } from "../core/stored";
 import { type Header, isTerminal, leasesOf, type Terms } from "../core/types";
 import { type JobView, stateOf, type Verdict, verdictOf, viewOf } from "../core/view";
 import { isJob, type ParentView } from "../core/waits";
 import { unpackPosted } from "../core/words";
 import type { Block } from "./answers";
 import { lies } from "./answers";
-import { readLeases } from "./leases";
+import { arraysOf, readLeases, readRows, type Row } from "./leases";
 import { Span } from "./logs";
-import { type Market, type Overview, PAGE } from "./market";
+import type { Market, Overview } from "./market";
 
 // Touched units of an array that has not ended, beyond which a list goes by its header.
 const LISTED = 1_024;
@@ -118,14 +118,7 @@ export class Jobs {
   // RPC_LIES for a job that the chain lacks.
   async standing(posted: readonly Posted[], at: Block, most = LISTED): Promise<Standing[]> {
     const found: Standing[] = [];
-    for (let start = 0; start < posted.length; start += PAGE) {
-      const some = posted.slice(start, start + PAGE);
-      const [page] = await this.market.read(at, this.market.status(some.map((one) => ({ job: one.jobId, index: 0 }))));
-      const rows = some.map((one, place) => {
-        const status = page[place];
-        if (status === undefined || status.job === 0n) throw lies(`a log posts job ${one.jobId}, which is not on chain`);
-        return { posted: one, status, header: jobOf(status.job).header };
-      });
+    for await (const rows of readRows(this.market, posted, at)) {
       const leases = await this.#leases(rows, at, most);
       for (const { posted: one, status, header } of rows) {
         const units = header === null ? [storedUnit(status.word, status.second, status.accused)] : leases.get(one.jobId);
@@ -143,13 +136,8 @@ export class Jobs {
   }
 
   // The touched units of arrays, by job; none of those that have more than `most` and go on.
-  async #leases(
-    rows: readonly { readonly posted: Posted; readonly header: Header | null }[],
-    at: Block,
-    most: number,
-  ): Promise<ReadonlyMap<Hex, readonly StoredUnit[]>> {
-    const arrays = rows.flatMap(({ posted: { jobId: job }, header }) => (header === null ? [] : [{ job, header }]));
-    const wanted = arrays.filter(({ header }) => hasEnded(header) || header.touched <= most);
+  async #leases(rows: readonly Row[], at: Block, most: number): Promise<ReadonlyMap<Hex, readonly StoredUnit[]>> {
+    const wanted = arraysOf(rows).filter(({ header }) => hasEnded(header) || header.touched <= most);
     const read = await readLeases(this.market, wanted.filter(({ job }) => !this.#ended.has(job)), at);
     for (const { job, header } of wanted) {
       const units = read.get(job);

@@ -1,11 +1,12 @@
-// The touched units of arrays as they are stored.
+// Jobs as they are stored: what stands first of each, and the touched units of arrays.
 
 import type { Hex } from "../core/bytes";
 import type { UnitStatus } from "../core/history";
-import { resumedFrom, type StoredUnit, storedLease } from "../core/stored";
+import type { Posted } from "../core/posted";
+import { jobOf, resumedFrom, type StoredUnit, storedLease } from "../core/stored";
 import type { Header } from "../core/types";
-import type { Block } from "./answers";
-import { type Market, PAGE } from "./market";
+import { type Block, lies } from "./answers";
+import { type Market, PAGE, type Status } from "./market";
 
 // Pages of Lens that one request carries.
 const AT_ONCE = 4;
@@ -20,6 +21,31 @@ export const statusOf = (view: StoredUnit, kept: readonly bigint[]): UnitStatus 
   view,
   kept: resumedFrom(view.unit.resume, kept),
 });
+
+// A job with its word and those of its first unit.
+export interface Row {
+  readonly posted: Posted;
+  readonly status: Status;
+  // An array's header, null for a one-lease job.
+  readonly header: Header | null;
+}
+
+// Read jobs page by page, each of one request. Throws RPC_LIES for a job that the chain lacks.
+export async function* readRows(market: Market, posted: readonly Posted[], at: Block): AsyncGenerator<Row[]> {
+  for (let start = 0; start < posted.length; start += PAGE) {
+    const some = posted.slice(start, start + PAGE);
+    const [page] = await market.read(at, market.status(some.map((one) => ({ job: one.jobId, index: 0 }))));
+    yield some.map((one, place) => {
+      const status = page[place];
+      if (status === undefined || status.job === 0n) throw lies(`a log posts job ${one.jobId}, which is not on chain`);
+      return { posted: one, status, header: jobOf(status.job).header };
+    });
+  }
+}
+
+// The arrays among jobs.
+export const arraysOf = (rows: readonly Row[]): ArrayJob[] =>
+  rows.flatMap(({ posted: { jobId: job }, header }) => (header === null ? [] : [{ job, header }]));
 
 // Read the touched units of several arrays, by job, their lapses not applied: few requests for many small ones.
 export async function readLeases(market: Market, arrays: readonly ArrayJob[], at: Block): Promise<Map<Hex, UnitStatus[]>> {

@@ -7,11 +7,11 @@ import type { Hex } from "../core/bytes";
 import { History, type UnitStatus } from "../core/history";
 import { Strays } from "../core/logs";
 import { eventsIn, type Posted } from "../core/posted";
-import { jobOf, storedUnit } from "../core/stored";
+import { storedUnit } from "../core/stored";
 import { type Header, leasesOf } from "../core/types";
 import { ZERO_ADDRESS } from "../generated/bounds";
-import { type Block, lies } from "./answers";
-import { readLeases, statusOf } from "./leases";
+import type { Block } from "./answers";
+import { arraysOf, readLeases, readRows, statusOf } from "./leases";
 import { Span } from "./logs";
 import { type Market, PAGE } from "./market";
 import { readFleet } from "./nodes";
@@ -101,19 +101,9 @@ async function replay(market: Market, at: Block, tell: (block: number) => void, 
 
 async function readJobs(market: Market, posted: readonly Posted[], at: Block): Promise<Stored[]> {
   const found: Stored[] = [];
-  for (let start = 0; start < posted.length; start += PAGE) {
-    const some = posted.slice(start, start + PAGE);
-    const [page] = await market.read(at, market.status(some.map((one) => ({ job: one.jobId, index: 0 }))));
-    const headers = page.map(({ job }) => jobOf(job).header);
-    const arrays = some.flatMap(({ jobId: job }, place) => {
-      const header = headers[place];
-      return header ? [{ job, header }] : [];
-    });
-    const leases = await readLeases(market, arrays, at);
-    for (const [place, one] of some.entries()) {
-      const status = page[place];
-      if (status === undefined || status.job === 0n) throw lies(`a log posts job ${one.jobId}, which is not on chain`);
-      const header = headers[place] ?? null;
+  for await (const rows of readRows(market, posted, at)) {
+    const leases = await readLeases(market, arraysOf(rows), at);
+    for (const { posted: one, status, header } of rows) {
       const { word, second, accused, kept } = status;
       const only = (): UnitStatus[] => [statusOf(storedUnit(word, second, accused), kept)];
       const units = header === null ? only() : (leases.get(one.jobId) ?? []);

@@ -3,7 +3,8 @@
 // The file may come from a stranger. What it says is checked for its form here, and against the chain by whoever asks
 // the chain; its URLs are kept only where a browser can ask them.
 
-import { CONTRACTS, LOCAL_CHAIN_ID, NODE_PARAMETERS, PROTOCOL_VERSION } from "../generated/contracts";
+import { LOCAL_CHAIN_ID } from "../generated/bounds";
+import { CONTRACTS, NODE_PARAMETERS, PROTOCOL_VERSION } from "../generated/contracts";
 import { fromHex, type Hex, toHex } from "./bytes";
 import { HearthError } from "./errors";
 import { shownLine } from "./text";

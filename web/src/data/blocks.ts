@@ -2,6 +2,7 @@
 //
 // Raw blocks and no CAR: a wrong one is found at once, and the gateway that sent it is named.
 
+import { concat } from "../core/bytes";
 import type { Bytes, Cid } from "../core/cid";
 import { HearthError } from "../core/errors";
 import type { Source } from "../core/unixfs";
@@ -124,11 +125,5 @@ async function bounded(answer: Response): Promise<Bytes> {
     }
     parts.push(value);
   }
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return concat(parts);
 }

@@ -7,8 +7,6 @@
 import { HearthError } from "../core/errors";
 import { recall, remember } from "./remember";
 
-export { sharedOrigin } from "./origin";
-
 const KEY = "token";
 const HEADER = "X-Hearth-Token";
 const FRAGMENT = "#token=";

@@ -14,5 +14,3 @@ export const NODE_PARAMETERS = [
 ] as const;
 
 export const PROTOCOL_VERSION = 1 as const;
-
-export const LOCAL_CHAIN_ID = 31337 as const;

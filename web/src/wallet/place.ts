@@ -1,7 +1,7 @@
 // Where the page lies decides whether it may ask a wallet to sign (SPEC, "Page").
 
 import { HearthError } from "../core/errors";
-import { sharedOrigin } from "../data/local";
+import { sharedOrigin } from "../data/origin";
 
 // What of a window is looked at.
 export interface Place {

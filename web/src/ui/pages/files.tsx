@@ -10,7 +10,7 @@ import { fromDrop, fromInput, type Picked } from "../../data/pick";
 import { rulesOf } from "../../data/rules";
 import { save } from "../../data/save";
 import { carOf, nameTree, type Progress, putTree } from "../../data/upload";
-import { sharedOrigin } from "../../data/local";
+import { sharedOrigin } from "../../data/origin";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { Stranger } from "../parts/shown";

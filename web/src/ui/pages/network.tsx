@@ -2,7 +2,6 @@
 
 import { useState } from "preact/hooks";
 
-import { readFleet } from "../../chain/nodes";
 import { type Verdict, verify } from "../../chain/verify";
 import type { Network } from "../../core/network";
 import { statusOf } from "../../core/status";
@@ -12,8 +11,8 @@ import { STATUS } from "../../generated/states";
 import { CONTRACTS, NODE_PARAMETERS } from "../../generated/contracts";
 import { WORDS as LAYOUTS } from "../../generated/words";
 import { save } from "../../data/save";
+import { useFleet } from "../fleet";
 import type { Live } from "../live";
-import { beatOf, useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
@@ -28,12 +27,7 @@ const AMOUNTS: ReadonlySet<string> = new Set(["minimum_stake", "fee_reference", 
 export function NetworkPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const ready = live.state === "ready" ? live : undefined;
-  const { value, error } = useLoad(
-    ready === undefined ? undefined : () => readFleet(ready.market, ready.head),
-    network?.name ?? "",
-    [ready?.changed.hash, beatOf(ready?.head.time, network?.nodeParameters.dead_after)],
-    ready?.seen,
-  );
+  const { value, error } = useFleet(context);
   if (network === undefined) return <NoMarket />;
   const { asset, nodeParameters } = network;
   const seen = value?.overview;

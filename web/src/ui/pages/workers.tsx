@@ -1,6 +1,5 @@
 // Every node of the market: what it asks, how it stands, who owns it.
 
-import { readFleet } from "../../chain/nodes";
 import { reputation } from "../../core/reputation";
 import { askInForce, quarantinedUntil, statusOf } from "../../core/status";
 import { slugOf } from "../../core/tiers";
@@ -8,7 +7,7 @@ import { nameOf, type Node } from "../../core/types";
 import { formatRate, showRate } from "../../core/units";
 import { STATUS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
-import { beatOf, useLoad } from "../load";
+import { useFleet } from "../fleet";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
@@ -19,13 +18,7 @@ import { WORDS } from "../words";
 
 export function Workers({ context }: { readonly context: Context }) {
   const { live, network } = context;
-  const ready = live.state === "ready" ? live : undefined;
-  const { value, error } = useLoad(
-    ready === undefined ? undefined : () => readFleet(ready.market, ready.head),
-    network?.name ?? "",
-    [ready?.changed.hash, beatOf(ready?.head.time, network?.nodeParameters.dead_after)],
-    ready?.seen,
-  );
+  const { value, error } = useFleet(context);
   if (network === undefined) return <NoMarket />;
   const now = value?.at.time ?? 0;
   const { dead_after, minimum_stake } = network.nodeParameters;

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { HearthError } from "../../core/errors";
 import { carOfLoad, giversFor, type Load, putLoad, requireThere } from "../../data/bring";
-import { sharedOrigin } from "../../data/local";
+import { sharedOrigin } from "../../data/origin";
 import { save } from "../../data/save";
 import type { Context } from "../main";
 import { Failure } from "./failure";
