@@ -13,22 +13,10 @@ from hearth.client import Client
 from hearth.market.abi import codec
 from hearth.protocol.parents import unpack_parents
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, Said, Town, town
+from tests.kit.town import EXAMPLES, WASM_FILE, Said, Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-JOB = """\
-version: 1
-name: {name}
-runtime: wasm
-module: "{module}"
-inputs: [{{src: "{text}", dst: /in/text.txt}}]
-outputs: [{{path: /out, required: false, max_size: 1MiB}}]
-resources: {{cpus: 1, memory: 32MiB}}
-limits: {{runtime: 20s, deadline: 1h}}
-price: {{max_rate: "1.20/h"}}
-match: {{window: 0s}}
-"""
 COUNTS = EXAMPLES / "wordcount-array" / "wordcount.wasm"
 FAILS = EXAMPLES / "failing" / "failing.wasm"
 
@@ -49,7 +37,8 @@ class After:
 
     def file(self, name: str, module: Path = COUNTS, more: str = "") -> Path:
         path = self.folder / f"{name}.yaml"
-        path.write_text(JOB.format(name=name, module=module, text=EXAMPLES / "wordcount-array" / "text.txt") + more)
+        text = EXAMPLES / "wordcount-array" / "text.txt"
+        path.write_text(WASM_FILE.format(name=name, module=module, text=text, rate="1.20/h") + more)
         return path
 
     def post(self, name: str, *options: str, module: Path = COUNTS, more: str = "") -> str:

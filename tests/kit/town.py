@@ -26,6 +26,19 @@ from tests.kit.running import RunningMarket, wait
 from tools import schemas
 
 EXAMPLES = ROOT / "examples"
+WASM_FILE = """\
+version: 1
+name: {name}
+runtime: wasm
+module: "{module}"
+inputs: [{{src: "{text}", dst: /in/text.txt}}]
+outputs: [{{path: /out, required: false, max_size: 1MiB}}]
+resources: {{cpus: 1, memory: 32MiB}}
+limits: {{runtime: 20s, deadline: 1h}}
+price: {{max_rate: "{rate}"}}
+match: {{window: 0s}}
+"""
+"""A job file of a module that reads a text; tests add to it."""
 START_SECONDS = 90.0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import wasmtime
 
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
 from tests.kit.web_rpc import WebRpc, web_rpc
 
 HOSTILE = "\x1b[31mred \u202egnp.exe\u202c \u200b\x00 <img src=x onerror=alert(1)>"
@@ -26,18 +26,6 @@ _SHOUT = """
     (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
     (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8)))
     unreachable))
-"""
-_FILE = """\
-version: 1
-name: {name}
-runtime: wasm
-module: "{module}"
-inputs: [{{src: "{text}", dst: /in/text.txt}}]
-outputs: [{{path: /out, required: false, max_size: 1MiB}}]
-resources: {{cpus: 1, memory: 32MiB}}
-limits: {{runtime: 20s, deadline: 1h}}
-price: {{max_rate: "{rate}"}}
-match: {{window: 0s}}
 """
 COUNTS = EXAMPLES / "wordcount-array" / "wordcount.wasm"
 FAILS = EXAMPLES / "failing" / "failing.wasm"
@@ -71,7 +59,7 @@ class WebMarket:
         """Post a job, whether anybody can take it or not; return its id."""
         path = self._folder / f"{name}.yaml"
         text = EXAMPLES / "wordcount-array" / "text.txt"
-        path.write_text(_FILE.format(name=name, module=module, text=text, rate=rate) + more, encoding="utf-8")
+        path.write_text(WASM_FILE.format(name=name, module=module, text=text, rate=rate) + more, encoding="utf-8")
         told = self.place.hearth("submit", str(path), "--anyway", "--again", "-q")
         assert told.code == 0, told.out + told.err
         self.jobs[name] = told.out.strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -106,6 +107,19 @@ def test_get__a_file_that_is_known__is_not_sent_again(web: WebServer) -> None:
 
     assert first.headers["Cache-Control"] == "no-cache"
     assert (again.status, again.body) == (304, b"")
+
+
+def test_policy__the_page_of_a_static_host__differs_in_whom_it_may_ask_alone() -> None:
+    told = re.search(r'http-equiv="Content-Security-Policy"\s+content="([^"]+)"', (files.APP / files.INDEX).read_text())
+    served = server.policy_of({"rpc": [], "gateways": []})
+
+    assert told is not None
+    assert [part for part in told[1].split("; ") if not part.startswith("connect-src ")] == [
+        # frame-ancestors holds in a header alone
+        part
+        for part in served.split("; ")
+        if not part.startswith(("connect-src ", "frame-ancestors "))
+    ]
 
 
 def test_get__every_answer__carries_the_policy(web: WebServer) -> None:
