@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,9 @@ def header(value: Any) -> bytes:
     return bytes((len(raw),)) + bytes(raw)
 
 
+ROOTS = [libipld.decode_dag_cbor(b"\xd8\x2a\x45\0" + bytes(Cid(1, cids.RAW, cids.IDENTITY, b"")))]
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -88,22 +92,38 @@ def header(value: Any) -> bytes:
         (b"\xff\xff\x7f", "may have 1 to"),
         (b"\x00", "may have 1 to"),
         (b"\x20abc", "in the middle of a block"),
-        (b"\x03\xff\xff\xff", "no DAG-CBOR"),
-        (header(["roots"]), "of version another"),
-        (header({"version": 1}), "does not name 1 to 64 roots"),
+        (b"\x03\xff\xff\xff", "not that of version 1"),
+        (header(["roots"]), "not that of version 1"),
+        (header({"version": 1}), "not that of version 1"),
         (header({"version": 1, "roots": []}), "does not name 1 to 64 roots"),
         (header({"version": 1, "roots": ["text"]}), "is no link"),
-        (header({"version": 2}), "of version 2"),
-        (header({"version": 2**63}), "of version another"),
-        (header({"version": True}), "of version another"),
-        (header({"version": 1.0}), "of version another"),
-        (header({"version": "1" * 20}), "of version another"),
+        (header({"version": 2}), "of version 2, and only version 1"),
+        (header({"version": 2**63}), "not that of version 1"),
+        (header({"version": True}), "not that of version 1"),
+        (header({"version": 1, "roots": ROOTS, "more": 1}), "not that of version 1"),
+        (header({"version": True, "roots": ROOTS}), "not that of version 1"),
+        (header({"version": 1.0, "roots": ROOTS}), "not that of version 1"),
+        (header({"version": 1, "roots": {}}), "no DAG-CBOR"),
+        (b"\x0a\xa2\x65roots\x9a\xff\xff", "no DAG-CBOR"),
+        (b"\x07\xa2\x65roots", "no DAG-CBOR"),
     ],
 )
 def test_read__what_is_no_car_file__is_refused_and_says_why(data: bytes, said: str) -> None:
     with pytest.raises(StorageError, match=said) as caught:
         list(car.read(io.BytesIO(data))[1])
     assert caught.value.code == "BAD_CAR" and caught.value.exit_code == 9
+
+
+def test_read__header_nested_as_deep_as_it_may_be_long__is_refused_whatever_stack_is_left() -> None:
+    """A decoder that recurses is killed here: no exception, the process ends."""
+    nested = b"\xa1\x61a" + b"\x81" * (car.MAX_HEADER_BYTES - 4) + b"\x01"
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(10**6)
+    try:
+        with pytest.raises(StorageError, match="not that of version 1"):
+            car.read(io.BytesIO(car._varint(len(nested)) + nested))
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_read__sections_that_lie__are_refused() -> None:

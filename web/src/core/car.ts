@@ -3,13 +3,15 @@
 // is checked.
 
 import { MAX_HEADER_BYTES, MAX_ROOTS, MAX_SECTION_BYTES, VERSION } from "../generated/car";
-import { concat, utf8 } from "./bytes";
-import { type Cbor, decodeDagCbor, NoCbor } from "./cbor";
+import { concat, equal, utf8 } from "./bytes";
 import { type Block, type Bytes, type Cid, cidFromBytes, cidFromStart } from "./cid";
 import { ByteReader, type Content } from "./content";
 import { HearthError } from "./errors";
 
 const LINK_TAG = Uint8Array.of(0xd8, 0x2a); // what DAG-CBOR writes before a CID: tag 42
+const ROOTS_KEY = concat([Uint8Array.of(0xa2, 0x65), utf8("roots")]);
+const VERSION_KEY = concat([Uint8Array.of(0x67), utf8("version")]);
+const PRAGMA_2 = concat([Uint8Array.of(0xa1), VERSION_KEY, Uint8Array.of(2)]); // the header of a file of version 2
 
 // Yield the bytes of a CAR file, block by block.
 export async function* writeCar(
@@ -44,43 +46,50 @@ async function* sections(reader: ByteReader): AsyncGenerator<Block> {
   }
 }
 
-// ---- the header: {"roots": [links], "version": 1} in DAG-CBOR, whose form is fixed ----
+// ---- the header: {"roots": [links], "version": 1} in DAG-CBOR ----
 
 function encodeHeader(roots: readonly Cid[]): Bytes {
   const links = roots.map((root) => {
     const raw = concat([Uint8Array.of(0), root.bytes()]);
     return concat([LINK_TAG, head(2, raw.length), raw]);
   });
-  const list = concat([head(4, roots.length), ...links]);
-  return concat([head(5, 2), text("roots"), list, text("version"), head(0, VERSION)]);
+  return concat([ROOTS_KEY, head(4, roots.length), ...links, VERSION_KEY, head(0, VERSION)]);
 }
 
+// DAG-CBOR has one form for each header, so this reads that form and no CBOR.
 function rootsIn(header: Bytes): Cid[] {
-  let said: Cbor;
-  try {
-    said = decodeDagCbor(header);
-  } catch (error) {
-    if (error instanceof NoCbor) throw bad("its header is no DAG-CBOR");
-    throw error;
+  if (equal(header, PRAGMA_2)) throw bad(`it is of version 2, and only version ${VERSION} is read`);
+  const roots: Cid[] = [];
+  if (startsAt(header, 0, ROOTS_KEY)) {
+    let { value: count, at } = readHead(header, ROOTS_KEY.length, 4);
+    if (count < 1 || count > MAX_ROOTS) throw bad(`it does not name 1 to ${MAX_ROOTS} roots`);
+    for (; count > 0; count -= 1) {
+      if (!startsAt(header, at, LINK_TAG)) throw bad("a root of it is no link");
+      const link = readHead(header, at + LINK_TAG.length, 2);
+      at = link.at + link.value;
+      roots.push(cidFromBytes(header.slice(link.at + 1, at)));
+    }
   }
-  const version = said instanceof Map ? (said.get("version") as Cbor | undefined) : undefined;
-  if (!(said instanceof Map) || version !== BigInt(VERSION)) {
-    const shown = typeof version === "bigint" && version > -1000n && version < 1000n ? version : "another";
-    throw bad(`it is of version ${shown}, and only version ${VERSION} is read`);
+  if (roots.length === 0 || !equal(header, encodeHeader(roots))) {
+    throw bad(`its header is not that of version ${VERSION}`);
   }
-  const roots = said.get("roots") as Cbor | undefined;
-  if (!Array.isArray(roots) || roots.length < 1 || roots.length > MAX_ROOTS) {
-    throw bad(`it does not name 1 to ${MAX_ROOTS} roots`);
-  }
-  return roots
-    .map((root: Cbor) => {
-      if (!(root instanceof Uint8Array)) throw bad("a root of it is no link");
-      return root as Bytes;
-    })
-    .map((root) => cidFromBytes(root));
+  return roots;
 }
 
-const text = (value: string): Bytes => concat([head(3, value.length), utf8(value)]);
+const startsAt = (bytes: Bytes, at: number, part: Bytes): boolean =>
+  equal(bytes.subarray(at, at + part.length), part);
+
+// Return the value of the CBOR item that starts there, and where its content does. Throws BAD_CAR for another.
+function readHead(header: Bytes, at: number, kind: number): { value: number; at: number } {
+  const [first = 0, high, low] = header.subarray(at, at + 3);
+  const value = first & 31;
+  if (at < header.length && first >> 5 === kind) {
+    if (value < 24) return { value, at: at + 1 };
+    if (value === 24 && high !== undefined) return { value: high, at: at + 2 };
+    if (value === 25 && high !== undefined && low !== undefined) return { value: high * 256 + low, at: at + 3 };
+  }
+  throw bad("its header is no DAG-CBOR");
+}
 
 // Return the first bytes of a CBOR item: its kind and its length or value, below 2^16.
 function head(kind: number, value: number): Bytes {
