@@ -103,12 +103,14 @@ class Specs:
                 row.given_back += 1
 
     def rest(self, in_vain: Collection[JobId], now: int) -> None:
-        """Fetch nothing for matches of jobs for a while for which something was fetched in vain, longer each time.
+        """Fetch nothing for matches of jobs for a while for which something was fetched in vain twice, longer each time.
 
-        Anybody may propose a node for his own job and take the match away again. An ack ends it.
+        Anybody may propose a node for his own job and take the match away again. Once is nobody's fault: a better node
+        that proposes itself later in the window outbids this one. An ack ends it.
         """
         for job in in_vain:
             row = self._rows.get(job)
             if row is not None:
-                row.gather_at = now + UNREAD_SECONDS * 2 ** min(row.in_vain, UNREAD_DOUBLINGS)
+                if row.in_vain:
+                    row.gather_at = now + UNREAD_SECONDS * 2 ** min(row.in_vain - 1, UNREAD_DOUBLINGS)
                 row.in_vain += 1

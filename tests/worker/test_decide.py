@@ -320,6 +320,15 @@ def test_decide__fetched_in_vain__fetches_nothing_more_for_a_while_and_goes_on_w
     assert isinstance(only(snapshot_of(replace(job_of(OPEN), gather_at=NOW + 1))), Claim)
 
 
+def test_decide__fetched_in_vain__proposes_no_node_that_would_not_take_what_it_won() -> None:
+    """What a cheat gains: no lapse of this node's, and no unit that it holds back from all others by its own proposal."""
+    fresh = replace(led(0), leases=(Lease(0, replace(OPEN, started=NOW), Best()),))
+    assert isinstance(only(snapshot_of(fresh)), Propose)
+    assert isinstance(only(snapshot_of(replace(fresh, gather_at=NOW))), Propose)
+    found = only(snapshot_of(replace(fresh, gather_at=NOW + 1)))
+    assert isinstance(found, Skip) and (found.reason, "in vain" in found.detail) == (Reason.RETRY_LATER, True)
+
+
 def test_decide__acked_with_all_here__starts_with_it_once_it_is_deep_enough() -> None:
     deep = replace(CONFIG, confirmations=3)
     held = snapshot_of(replace(job_of(RUNNING), leases=(Lease(0, RUNNING, since=97),)), node=busy(1))

@@ -305,8 +305,7 @@ def _take_lease(
         # Its slot is not kept free: a cheaper node may be first.
         return Skip(*where, Reason.AWAITS_PRICE, f"{rises - now} s")
     if on.leading and execution is None and now < job.gather_at:
-        until = f"until {job.gather_at}"
-        return Skip(*where, Reason.RETRY_LATER, f"{until}: what was fetched for its matches was fetched in vain")
+        return Skip(*where, *_rests(job))
     # The slot that an ack will need is kept free, so that nothing else may promise it meanwhile: only for what would be
     # acked, since anybody may propose this node for anything.
     if full:
@@ -402,6 +401,10 @@ def _lead(
             return Skip(*where, Reason.STOPPING, "an earlier try at it is being put aside")
 
 
+def _rests(job: Job) -> tuple[Reason, str]:
+    return Reason.RETRY_LATER, f"until {job.gather_at}: what was fetched for its matches was fetched in vain"
+
+
 def _propose(
     snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room, worth: int | None
 ) -> Action | Skip:
@@ -420,5 +423,8 @@ def _propose(
     key = formulas.key(formulas.ranked(terms, on.lease.index, score), formulas.seed(*where, unit.attempts), node.id)
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
+    if now < on.job.gather_at:
+        # What it won it would not fetch for, so it would lapse: nobody else has the unit meanwhile.
+        return Skip(*where, *_rests(on.job))
     room.engage(formulas.bond(terms, on.policy), on.job.id)
     return Propose(*where, unit.attempts, unit.lapses, worth=worth)
