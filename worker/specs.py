@@ -103,7 +103,7 @@ class Specs:
                 row.given_back += 1
 
     def rest(self, in_vain: Collection[JobId], now: int) -> None:
-        """Fetch nothing for matches of jobs for a while for which something was fetched in vain twice, longer each time.
+        """Fetch nothing for a while for matches of jobs for which that was in vain twice or more, longer each time.
 
         Anybody may propose a node for his own job and take the match away again. Once is nobody's fault: a better node
         that proposes itself later in the window outbids this one. An ack ends it.

@@ -321,7 +321,7 @@ def test_decide__fetched_in_vain__fetches_nothing_more_for_a_while_and_goes_on_w
 
 
 def test_decide__fetched_in_vain__proposes_no_node_that_would_not_take_what_it_won() -> None:
-    """What a cheat gains: no lapse of this node's, and no unit that it holds back from all others by its own proposal."""
+    """What a cheat gains: no lapse of this node, and no unit that its own proposal holds back from others."""
     fresh = replace(led(0), leases=(Lease(0, replace(OPEN, started=NOW), Best()),))
     assert isinstance(only(snapshot_of(fresh)), Propose)
     assert isinstance(only(snapshot_of(replace(fresh, gather_at=NOW))), Propose)
