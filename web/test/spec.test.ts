@@ -159,8 +159,10 @@ describe("a job file", () => {
   it.each(given.cases)("$text", (wanted) =>
     wanted.problems === undefined ? expectPlan(wanted) : expectProblems(wanted),
   );
+});
 
-  it("has vectors of each kind", () => {
+describe("its vectors", () => {
+  it("are of each kind", () => {
     const planned = given.cases.filter((one) => Array.isArray(one.terms)).length;
     expect(given.cases.length).toBeGreaterThan(300);
     expect(planned).toBeGreaterThan(80);

@@ -75,10 +75,20 @@ def cases() -> dict[str, Any]:
         *(("bad", text, {}) for text, *_ in BAD if len(text) < 2_000),
         *(("unbuilt", row[0], {}) for row in UNBUILT),
         *(("hand-written", text, {}) for text in FIXED),
-        *(("random", text, {}) for text in _random(random.Random(21))),
+        *(("random", text, {}) for text in _random(random.Random(21), 100)),
     ]
     made = [_case(at, text, variables) for at, (_, text, variables) in enumerate(files) if _is_read(text, variables)]
     made += [_case(_AT[market], text, {}) for text, market in _priced()]
+    return _told(made)
+
+
+def drawn(seed: str, count: int) -> dict[str, Any]:
+    """Return as many more job files, drawn at random from a seed, with what they become."""
+    texts = [text for text in _random(random.Random(seed), count * 2) if _is_read(text, {})]
+    return _told([_case(at, text, {}) for at, text in enumerate(texts[:count])])
+
+
+def _told(made: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "markets": [
             {
@@ -95,7 +105,7 @@ def cases() -> dict[str, Any]:
         "judge": _JUDGE,
         "judgeData": str(_JUDGE_DATA),
         "image": _IMAGE,
-        "cases": made,
+        "cases": list(made),
     }
 
 
@@ -381,10 +391,10 @@ _KEYS = (
 )
 
 
-def _random(source: random.Random) -> Iterator[str]:
+def _random(source: random.Random, count: int) -> Iterator[str]:
     """Yield job files as YAML, one key a line: sound ones, and such with a few values or keys that do not fit."""
     seeds: list[dict[str, Any]] = [read_text(text.encode(), _NAME)[0] for text in FIXED[:6]]
-    for at in range(100):
+    for at in range(count):
         data = copy.deepcopy(source.choice([*seeds[:1] * 5, *seeds]))
         _reprice(source, data)
         if at % 2:
