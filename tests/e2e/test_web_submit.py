@@ -16,7 +16,7 @@ import pytest
 
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import State
-from tests.kit.browser import Watched, browser, shoot, watched
+from tests.kit.browser import Watched, browser, shoot, tab_to, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_wallet import HANG, Refuses, WebWallet
@@ -179,6 +179,43 @@ def test_submit__a_job__runs_and_its_result_is_what_the_command_gets(desk: Desk,
     posted = reads.look(job).posted
     assert posted.terms.spec.hex() == plan["spec"]
     assert desk.wallet.sent[0] == f"0x{posted.log.tx_hash.hex()}"
+
+
+def press(page: Page, kind: str, text: str, key: str) -> None:
+    """Go by Tab to the button or to the box of a label that has a text, and press a key there."""
+    control = page.locator(kind, has_text=text).first
+    (control.locator("input") if kind == "label" else control).evaluate("(one) => { one.dataset.goal = 'yes'; }")
+    tab_to(page, "[data-goal]")
+    page.keyboard.press(key)
+    page.evaluate("() => { delete document.activeElement.dataset.goal; }")
+
+
+def test_keyboard__alone__submits_a_job(desk: Desk) -> None:
+    page, keys = desk.page, desk.page.keyboard
+    page.goto(serve(desk.place))
+    page.wait_for_selector("nav a[href='#/submit']")
+    tab_to(page, "nav a[href='#/submit']")
+    keys.press("Enter")
+    page.wait_for_selector("#job-file")
+    tab_to(page, "#job-file")
+    keys.insert_text(OPEN.format(name="keyboard", deadline="1h"))
+    page.wait_for_selector("text=This is a job file")
+    tab_to(page, "input[type=file]:not([webkitdirectory])")
+    with page.expect_file_chooser() as chosen:
+        keys.press("Space")
+    chosen.value.set_files(EXAMPLES / "failing" / "failing.wasm")
+    page.wait_for_selector("#takers")
+    press(page, "button", "Connect", "Enter")
+    press(page, "button", "Put it all into my store", "Enter")
+    page.wait_for_selector(f"#account >> text={desk.wallet.address}")
+    page.wait_for_selector("#there >> text=blocks are there, by your store")
+    press(page, "label", "Post it anyway", "Space")
+    page.wait_for_selector("#sign:enabled")
+    tab_to(page, "#sign")
+    keys.press("Enter")
+    job = desk.posted()
+
+    assert named(desk.place, "keyboard") == [job]
 
 
 def test_submit__a_wallet_that_says_no__sends_nothing_and_can_be_asked_again(desk: Desk) -> None:

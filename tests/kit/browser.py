@@ -79,3 +79,22 @@ def shoot(page: Page, name: str) -> None:
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def tab_to(page: Page, selector: str, most: int = 80) -> None:
+    """Press Tab until what has the focus is matched by a selector of CSS; on the way it is always seen."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        seen, there = page.evaluate(
+            """(selector) => {
+              const one = document.activeElement;
+              const { outlineStyle, outlineWidth } = getComputedStyle(one);
+              const outlined = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+              return [one === document.body || (one.matches(":focus-visible") && outlined), one.matches(selector)];
+            }""",
+            selector,
+        )
+        assert seen, f"what has the focus on the way to {selector} is not seen"
+        if there:
+            return
+    raise AssertionError(f"Tab never comes to {selector}")

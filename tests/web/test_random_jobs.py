@@ -1,4 +1,4 @@
-"""Jobs drawn at random go through the library and through the page: each becomes the same words, or the same refusal."""
+"""Jobs drawn at random become the same words, or the same refusal, in the library and in the page."""
 
 from __future__ import annotations
 
