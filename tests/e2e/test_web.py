@@ -424,7 +424,7 @@ def test_market__its_past__is_what_the_events_of_the_market_come_to(
     assert page.query_selector("svg text, svg foreignObject") is None and failure(page) == ""
 
 
-def test_market__logs_that_are_left_out__are_told_by_what_storage_says(
+def test_market__logs_that_are_left_out__are_said_to_be_missing(
     market: WebMarket, through: str, seen: Watched
 ) -> None:
     ends = {"0x" + topic_of(one).hex() for one in (Submitted, Finished)}
@@ -435,7 +435,7 @@ def test_market__logs_that_are_left_out__are_told_by_what_storage_says(
     with market.rpc.changing(of("eth_getLogs", without)):
         page = open_page(seen, through, "#/market")
         page.wait_for_selector(".failure >> text=RPC_LIES")
-    assert "storage says 0 of 2" in failure(page)
+    assert "a log is missing before log" in failure(page)
 
 
 def test_keepers__who_earned_what__is_what_escrow_credited_the_keeper(

@@ -80,9 +80,9 @@ def seen(chromium: Browser) -> Iterator[Watched]:
 
 
 def open_page(left: Left, seen: Watched) -> tuple[Page, WebWallet]:
-    """Open the page with a wallet beside it."""
+    """Open the page with a wallet beside it, of an account that is owed nothing by any job."""
     place = left.place
-    wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
+    wallet = WebWallet(place, DEVNET_ACCOUNTS["keeper"])
     wallet.install(seen.page.context)
     if "web" not in place.processes:
         place.start("web", "-m", "hearth.cli", "web", "--port", "0")

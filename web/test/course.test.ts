@@ -85,6 +85,22 @@ describe.each(markets)("the course of a market (%s)", (_, told) => {
     for (const width of [60, 86_400]) expect(bucketsOf(steps, told.now, width).reduce((all, one) => all + one.busy, 0)).toBe(sum);
   });
 
+  it("is whole, and torn where any start or end of a unit is left out that another event follows", () => {
+    expect(course.told().torn).toBe("");
+    const name = (event: MarketEvent): string => (isUnitEvent(event) ? `${event.jobId} ${event.index}` : "");
+    const moves = new Set<string>(["Started", "Submitted", "Declined", "GaveUp", "Reclaimed", "Closed"]);
+    let looked = 0;
+    for (const [place, gone] of events.entries()) {
+      const next = events.slice(place + 1).find((event) => name(event) === name(gone) && event.name !== "CheckpointPaid" && event.name !== "ToppedUp");
+      if (!moves.has(gone.name) || next === undefined) continue;
+      const other = new Course(market, new Strays());
+      for (const event of events) if (event !== gone) other.add(event, second(event));
+      expect(other.told().torn, `${gone.name} before ${next.name}`).toBe(`log ${next.log.logIndex} of block ${next.log.blockNumber}`);
+      looked += 1;
+    }
+    expect(looked).toBeGreaterThan(10);
+  });
+
   it("counts each start, with its rate, and each end", () => {
     const started = events.flatMap((event) => (event.name === "Started" ? [unpackUnit(event.word)] : []));
     expect(tiers.reduce((sum, one) => sum + one.starts, 0)).toBe(started.length);
@@ -134,14 +150,15 @@ describe("slots by events", () => {
   const nodes = [node(`0x${"0a".repeat(20)}`, 1, 2), node(`0x${"0b".repeat(20)}`, 2, 3), node(ZERO_ADDRESS, 0, 9)];
 
   it("are those in storage, of nodes that have not left", () => {
-    expect(deniedBy([{ at: 1, busy: 0, slots: 2 }, { at: 9, busy: 3, slots: 5 }], nodes)).toBe("");
-    expect(deniedBy([], [])).toBe("");
+    expect(deniedBy({ steps: [{ at: 1, busy: 0, slots: 2 }, { at: 9, busy: 3, slots: 5 }], torn: "" }, nodes)).toBe("");
+    expect(deniedBy({ steps: [], torn: "" }, [])).toBe("");
   });
 
   it("are denied where they are not", () => {
-    expect(deniedBy([{ at: 9, busy: 2, slots: 5 }], nodes)).toBe("events tell of 2 of 5 busy slots, storage says 3 of 5");
-    expect(deniedBy([{ at: 9, busy: 3, slots: 14 }], nodes)).toContain("storage says 3 of 5");
-    expect(deniedBy([], nodes)).toContain("events tell of 0 of 0");
+    expect(deniedBy({ steps: [{ at: 9, busy: 2, slots: 5 }], torn: "" }, nodes)).toBe("events tell of 2 of 5 busy slots, storage says 3 of 5");
+    expect(deniedBy({ steps: [{ at: 9, busy: 3, slots: 14 }], torn: "" }, nodes)).toContain("storage says 3 of 5");
+    expect(deniedBy({ steps: [], torn: "" }, nodes)).toContain("events tell of 0 of 0");
+    expect(deniedBy({ steps: [], torn: "log 1 of block 2" }, [])).toBe("a log is missing before log 1 of block 2");
   });
 });
 

@@ -49,6 +49,8 @@ export interface Told {
   readonly steps: readonly Step[];
   readonly tiers: readonly TierCourse[];
   readonly earners: readonly Earner[];
+  // Where an event stands before which another one is missing, "" for nowhere.
+  readonly torn: string;
 }
 
 // What a job's needs call a tier: that of the GPU it asks for.
@@ -90,6 +92,7 @@ export class Course {
   #tx: Hex | undefined;
   #last: UnitEvent | null = null;
   #checkpoint = false;
+  #torn = "";
 
   constructor(
     readonly market: Market,
@@ -140,6 +143,7 @@ export class Course {
       steps: [...this.#steps],
       tiers: tiers.sort((a, b) => b.starts - a.starts || (a.tier < b.tier ? -1 : 1)),
       earners: earners.sort((a, b) => compareBig(b.earned, a.earned)),
+      torn: this.#torn,
     };
   }
 
@@ -160,6 +164,9 @@ export class Course {
     const unit = unpackUnit(event.word);
     const name = `${event.jobId}:${event.index}`;
     const ends = this.#endsOf(job.tier);
+    if (this.#torn === "" && event.name !== "ToppedUp" && this.#busyUnits.has(name) !== FROM_HELD.has(event.name)) {
+      this.#torn = `log ${event.log.logIndex} of block ${event.log.blockNumber}`;
+    }
     switch (event.name) {
       case "Started": {
         const day = floorDivInt(unit.started, DAY) * DAY;
@@ -239,8 +246,10 @@ export class Course {
   }
 }
 
-// Say how the slots that events tell of differ from those in storage at the same block, "" where they do not.
-export function deniedBy(steps: readonly Step[], nodes: readonly Node[]): string {
+// Say what events lack by themselves, or how the slots that they tell of differ from those in storage at the same block; "" for
+// neither.
+export function deniedBy({ steps, torn }: Pick<Told, "steps" | "torn">, nodes: readonly Node[]): string {
+  if (torn !== "") return `a log is missing before ${torn}`;
   const told = steps.at(-1) ?? { busy: 0, slots: 0 };
   const here = nodes.filter((node) => node.operator !== ZERO_ADDRESS);
   const busy = here.reduce((sum, node) => sum + node.state.busy, 0);
@@ -258,6 +267,10 @@ export function keeperPlace(last: UnitEvent): number | undefined {
   return rejected || REFUNDS.has(last.name) ? 1 : 0;
 }
 
+// What befalls a unit that a node holds; all else befalls one that none does, but for a top-up.
+const FROM_HELD: ReadonlySet<string> = new Set<MarketEvent["name"]>([
+  ...(["Submitted", "Finished", "Declined", "GaveUp", "Reclaimed", "Closing", "Closed", "Checkpointed"] as const),
+]);
 const HELD: ReadonlySet<State> = new Set<State>([STATE.RUNNING, STATE.CLOSING]);
 const REFUNDS: ReadonlySet<string> = new Set<MarketEvent["name"]>([
   ...(["Cancelled", "Declined", "GaveUp", "Reclaimed", "Expired", "Unproven", "Unlocked"] as const),

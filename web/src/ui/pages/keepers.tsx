@@ -39,7 +39,7 @@ const BATCH_GAS = 40_000n;
 interface Due {
   readonly tasks: readonly Task[];
   // Jobs whose words no contract writes, with what is wrong.
-  readonly broken: readonly string[];
+  readonly broken: readonly HearthError[];
 }
 
 export function Keepers({ context }: { readonly context: Context }) {
@@ -98,7 +98,7 @@ export function Keepers({ context }: { readonly context: Context }) {
       {unended.value !== undefined && unended.value.leftOut > 0 && (
         <p role="note">{`${unended.value.leftOut} of ${unended.value.jobs} jobs were not looked at: they are older, or arrays of very many units. A keeper process looks at all.`}</p>
       )}
-      {due?.broken.map((text) => <p key={text} class="failure">{text}</p>)}
+      {due?.broken.map((error) => <Failure key={error.message} error={error} />)}
       {due === undefined ? (
         <p>{WORDS.nothingYet}</p>
       ) : (
@@ -164,13 +164,13 @@ const DOES: Readonly<Record<Task["does"], string>> = {
 
 function dueOf(works: readonly Work[], nodes: Parameters<typeof silences>[0], now: number, deadAfter: number, fee: bigint): Due {
   const beats = new Map(nodes.map((node) => [node.id, node.state.beat]));
-  const broken: string[] = [];
+  const broken: HearthError[] = [];
   const found = works.flatMap((work) => {
     try {
       return tasksOf(work, now, beats, deadAfter);
     } catch (error) {
       if (!(error instanceof HearthError)) throw error;
-      broken.push(`job ${work.posted.jobId}: ${error.code} ${error.message}`);
+      broken.push(new HearthError(error.code, `job ${work.posted.jobId}: ${error.message}`));
       return [];
     }
   });

@@ -70,7 +70,7 @@ export function MarketPage({ context }: { readonly context: Context }) {
       <h2>Asks</h2>
       <p class="soft">By GPU: the free slots of live nodes from left to right, the cheapest first, and upward what they ask.</p>
       {found === undefined ? <p>{WORDS.nothingYet}</p> : <Ladders ladders={found.ladders} asset={asset} />}
-      <Past course={course} fleet={value} asset={asset} deployed={network.deployBlock} />
+      <Past course={course} asset={asset} deployed={network.deployBlock} />
     </>
   );
 }

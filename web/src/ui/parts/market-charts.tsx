@@ -2,8 +2,8 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import type { Fleet } from "../../chain/nodes";
-import { deniedBy, type TierCourse } from "../../core/course";
+import { HearthError } from "../../core/errors";
+import type { TierCourse } from "../../core/course";
 import type { Ladder, Rung } from "../../core/offers";
 import { floorDiv } from "../../core/numbers";
 import { type Bucket, bucketsOf, type Step, widthFor } from "../../core/spread";
@@ -63,19 +63,17 @@ export function Ladders({ ladders, asset }: LadderProps) {
 
 interface PastProps {
   readonly course: Course;
-  readonly fleet: Fleet | undefined;
   readonly asset: Asset;
   readonly deployed: number;
 }
 
-export function Past({ course, fleet, asset, deployed }: PastProps) {
+export function Past({ course, asset, deployed }: PastProps) {
   return (
     <section aria-labelledby="past">
       <h2 id="past">So far, by its events</h2>
       <Reading course={course} deployed={deployed} />
       {course.told !== undefined && (
         <>
-          <Differs course={course} fleet={fleet} />
           <Busy steps={course.told.told.steps} end={course.told.at.time} />
           <Prices tiers={course.told.told.tiers} asset={asset} end={course.told.at.time} />
           <Ends tiers={course.told.told.tiers} asset={asset} />
@@ -92,6 +90,7 @@ export function Reading({ course, deployed }: { readonly course: Course; readonl
     <>
       {error !== undefined && <Failure error={error} />}
       {strays !== "" && <p role="note">{strays}</p>}
+      {told !== undefined && told.denied !== "" && <Failure error={new HearthError("RPC_LIES", told.denied, "do not trust what events tell here, or this RPC")} />}
       {ahead > 0 && told === undefined && (
         <p>
           <button type="button" onClick={course.ask}>
@@ -103,19 +102,6 @@ export function Reading({ course, deployed }: { readonly course: Course; readonl
       {ahead === 0 && told === undefined && error === undefined && <p>{upTo === undefined ? WORDS.nothingYet : `read up to block ${upTo}…`}</p>}
       {told !== undefined && <p class="soft">{`All events from block ${deployed} to block ${told.at.number}; nothing here is a sample.`}</p>}
     </>
-  );
-}
-
-// What events tell of slots must be what storage says, at one block.
-function Differs({ course, fleet }: { readonly course: Course; readonly fleet: Fleet | undefined }) {
-  const { told } = course;
-  if (told === undefined || fleet === undefined || told.at.hash !== fleet.at.hash) return null;
-  const why = deniedBy(told.told.steps, fleet.nodes);
-  if (why === "") return null;
-  return (
-    <p class="failure" role="alert">
-      <strong>RPC_LIES</strong> {`${why}: do not trust these charts, or this RPC.`}
-    </p>
   );
 }
 
