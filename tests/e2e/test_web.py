@@ -424,9 +424,7 @@ def test_market__its_past__is_what_the_events_of_the_market_come_to(
     assert page.query_selector("svg text, svg foreignObject") is None and failure(page) == ""
 
 
-def test_market__logs_that_are_left_out__are_said_to_be_missing(
-    market: WebMarket, through: str, seen: Watched
-) -> None:
+def test_market__logs_that_are_left_out__are_said_to_be_missing(market: WebMarket, through: str, seen: Watched) -> None:
     ends = {"0x" + topic_of(one).hex() for one in (Submitted, Finished)}
 
     def without(_: Ask, logs: Any) -> Any:
