@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hearth.local import devnet
-from hearth.market.events import JobPosted, topic_of
-from hearth.protocol.types import Needs
+from hearth.market.events import Finished, JobPosted, Started, Submitted, topic_of
+from hearth.protocol import words
+from hearth.protocol.types import Needs, Outcome
 from tests.chaos.reorgs import go_back
 from tests.kit import build
 from tests.kit.browser import Watched, browser, shoot, watched
@@ -324,6 +325,131 @@ def test_workers__their_table__is_that_of_the_command(market: WebMarket, direct:
 
     follows(page, shown, told, "the table of workers")
     assert len(told()) == 1
+
+
+def offers(page: Page) -> list[dict[str, str | None]]:
+    """Return the table of offers as `hearth offers` names its columns."""
+    return [
+        {"node": row["node"].text, "ask": row["ask"].exact, "zone": row["zone"].text, "free": row["free"].text}
+        | {name: row[name].text for name in ("GPU", "cores", "memory", "reputation", "runtimes")}
+        for row in table(page, "runtimes").rows
+    ]
+
+
+def offered(market: WebMarket, *options: str) -> list[dict[str, str | None]]:
+    """Return the same as the command has it."""
+    return [
+        {
+            "node": str(row["node"]),
+            "ask": row["ask"],
+            "zone": row["zone"],
+            "free": f"{row['free']}/{row['slots']}" + (" (probation)" if row["probation"] else ""),
+            "GPU": "-",
+            "cores": str(row["cores"]),
+            "memory": f"{row['ram_gib']} GiB",
+            "reputation": f"{row['reputation_bps'] / 100:.0f} %",
+            "runtimes": "+".join(row["runtimes"]),
+        }
+        for row in market.run("offers", *options)["offers"]
+    ]
+
+
+def test_market__its_offers__are_those_of_the_command_by_the_same_filters(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct, "#/market")
+    follows(page, offers, lambda: offered(market), "the offers")
+    assert len(offered(market)) == 1
+    zone = offered(market)[0]["zone"]
+    page.select_option("main select >> nth=0", "rtx-4090")
+    page.wait_for_selector("text=No live node fits")
+    assert offered(market, "--gpu", "rtx-4090") == [] and "gpu=rtx-4090" in page.url
+    page.select_option("main select >> nth=0", "")
+    page.fill("input[placeholder='2/h']", "0.5/h")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=No live node fits")
+    assert offered(market, "--max-price", "0.5/h") == []
+    page.fill("input[placeholder='2/h']", "0.60/h")
+    page.keyboard.press("Enter")
+    follows(page, offers, lambda: offered(market, "--max-price", "0.60/h"), "the offers at most at that ask")
+    page.fill("input[placeholder='2/h']", "2\u202e/x")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".failure >> text=BAD_RATE")
+    assert unseen(page) == []
+
+    go(page, "#/market")
+    tile = page.locator(".tiles button", has_text=str(zone)).first
+    tile.click()
+    follows(page, offers, lambda: offered(market), "the offers of that zone")
+    assert tile.get_attribute("aria-pressed") == "true" and f"zone={zone}" in page.url
+    assert tile.inner_text().splitlines()[1] == "1 live, 0 silent" and "Germany" in page.inner_text("main")
+    page.click(".tiles button >> nth=15")
+    page.wait_for_selector("text=No live node fits")
+    go(page, "#/market?zone=%3Cimg%3E&gpu=%E2%80%AE")
+    page.wait_for_selector(".failure >> text=UNKNOWN_TIER")
+    assert page.query_selector("main img") is None and unseen(page) == []
+
+
+def test_market__its_past__is_what_the_events_of_the_market_come_to(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct, "#/market")
+    page.wait_for_selector("text=nothing here is a sample")
+    place = market.place
+    reads, head = place.market, place.chain.head()
+    logs = place.chain.logs([place.net.network.jobs], from_block=0, to_block=head.number)
+    events = list(reads.events_in(logs))
+    started = [words.unpack_unit(event.word) for event in events if isinstance(event, Started)]
+    ended = [event for event in events if isinstance(event, Submitted | Finished)]
+    ok = sum(words.unpack_unit(event.word).outcome is Outcome.OK for event in ended)
+    becomes(page, lambda page: table(page, "median wait").rows[0]["starts"].text, str(len(started)), "each start")
+    (row,) = table(page, "median wait").rows
+    assert (row["ok"].text, row["program failed"].text) == (str(ok), str(len(ended) - ok))
+    assert row["jobs that ask for"].text == "no GPU" and 0 < ok < len(ended)
+
+    for button in page.get_by_role("button", name="as a table").all():
+        button.click()
+    (day,) = table(page, "median").rows
+    rates = sorted(unit.rate for unit in started)
+    assert int(day["median"].exact or 0) == rates[(len(rates) - 1) // 2]
+    seconds = sum(words.unpack_unit(event.word).mark - words.unpack_unit(event.word).started for event in ended)
+    busy = table(page, "busy slot seconds").rows
+    assert sum(int(row["busy slot seconds"].text) for row in busy) == seconds
+    status = market.run("net", "status")
+    assert (
+        page.locator("figcaption", has_text="Busy slots")
+        .inner_text()
+        .startswith(f"Busy slots: {status['busy']} of {status['slots']} now")
+    )
+    assert page.query_selector("svg text, svg foreignObject") is None and failure(page) == ""
+
+
+def test_market__logs_that_are_left_out__are_said_to_be_missing(market: WebMarket, through: str, seen: Watched) -> None:
+    ends = {"0x" + topic_of(one).hex() for one in (Submitted, Finished)}
+
+    def without(_: Ask, logs: Any) -> Any:
+        return [log for log in logs if log["topics"][0] not in ends]
+
+    with market.rpc.changing(of("eth_getLogs", without)):
+        page = open_page(seen, through, "#/market")
+        page.wait_for_selector(".failure >> text=RPC_LIES")
+    assert "a log is missing before log" in failure(page)
+
+
+def test_keepers__who_earned_what__is_what_escrow_credited_the_keeper(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct, "#/keepers")
+    place = market.place
+    keeper = place.session.key("keeper").address.lower()
+
+    def earned(page: Page) -> dict[str, str | None]:
+        return {row["account"].text: row["earned"].exact for row in table(page, "account").rows}
+
+    receipts = [market.run("job", "receipt", row["job"]) for row in market.rows()]
+    wanted = sum(int(one["keepers"]) for one in receipts)
+    becomes(page, lambda page: sum(int(one or 0) for one in earned(page).values()), wanted, "all of the receipts")
+    assert wanted > 0 and keeper in earned(page)
 
 
 def parameters(page: Page) -> dict[str, str]:
@@ -732,7 +858,7 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
     assert focused(page)["title"] == job
 
 
-ROUTES = ("jobs", "job", "submit", "workers", "network", "check", "files", "about")
+ROUTES = ("jobs", "job", "submit", "market", "workers", "keepers", "network", "check", "files", "about")
 GRAVE = ("serious", "critical")
 
 
@@ -758,6 +884,11 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
     elif name == "network":
         page.click("text=Recompute the books here")
         page.wait_for_selector("text=Solvent at block")
+    elif name == "market":
+        page.click("text=How far zones are apart")
+        page.wait_for_selector("text=nothing here is a sample")
+        for button in page.get_by_role("button", name="as a table").all():
+            button.click()
     elif name == "about":
         page.wait_for_selector("text=bafy")
     elif name not in ("submit", "check", "files"):

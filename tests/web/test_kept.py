@@ -144,6 +144,21 @@ def test_books__a_second_visit__replays_what_is_kept(chain: WebChain, web: WebSe
             assert not any(ask.method == "eth_getBlockByHash" for asks in chain.asked[at:] for ask in asks)
 
 
+def test_market__after_the_books__finds_their_logs_kept(chain: WebChain, web: WebServer, seen: Watched) -> None:
+    seen.page.goto(web.url)
+    again(seen.page, web, "#/network", BOOKS.removeprefix("text="))
+    seen.page.click(BOOKS)
+    seen.page.wait_for_selector("text=Solvent")
+    kept_to(seen.page, final(chain), contracts=2)
+    at = len(chain.asked)
+    again(seen.page, web, "#/market", "nothing here is a sample")
+
+    network = chain.network.contracts
+    asked = [one for asks in chain.asked[at:] for one in asks if one.method == "eth_getLogs" and one.span[1] >= 0]
+    old = [one.params[0]["address"] for one in asked if one.span[0] <= final(chain)]
+    assert old and all(addresses == [network["NodeRegistry"].lower()] for addresses in old)
+
+
 def test_books__a_reading_that_was_broken_off__goes_on(chain: WebChain, web: WebServer, chromium: Browser) -> None:
     context = chromium.new_context()
     try:

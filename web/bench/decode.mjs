@@ -56,4 +56,21 @@ for (const [name, size] of [["as the cache keeps them", part], ["2,000 at once",
   const longest = Math.max(...times).toFixed(0);
   console.log(`${name}: ${size} logs a piece, ${(total / COUNT).toFixed(3)} ms a log, ${total.toFixed(0)} ms in all, ${longest} ms the longest`);
 }
+
+// The same logs as the pages Market and Keepers read them: some at a time, between which others have their turn.
+const TURN = 100;
+const [{ Course }, { bucketsOf }] = await Promise.all(["core/course", "core/spread"].map(load));
+const course = new Course(market, new Strays());
+const turns = Array.from({ length: Math.ceil(COUNT / TURN) }, (_, at) => {
+  const began = spent();
+  const found = eventsIn(logsOf(raw.slice(at * TURN, (at + 1) * TURN)), market, course.strays);
+  for (const event of found) course.add(event, 1_760_000_000 + at);
+  return spent() - began;
+});
+const began = spent();
+const told = course.told();
+bucketsOf(told.steps, 1_760_000_000 + COUNT, 60);
+const last = spent() - began;
+const all = turns.reduce((sum, time) => sum + time, 0);
+console.log(`the course of a market: ${TURN} logs a turn, ${all.toFixed(0)} ms in all, ${Math.max(...turns.slice(1)).toFixed(0)} ms the longest turn, ${last.toFixed(0)} ms to sum it up`);
 await vite.close();

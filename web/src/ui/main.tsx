@@ -21,7 +21,9 @@ import { WORDS } from "./words";
 const PAGES = {
   jobs: Jobs,
   submit: lazy(async () => (await import("./pages/submit")).Submit),
+  market: lazy(async () => (await import("./pages/market")).MarketPage),
   workers: lazy(async () => (await import("./pages/workers")).Workers),
+  keepers: lazy(async () => (await import("./pages/keepers")).Keepers),
   network: lazy(async () => (await import("./pages/network")).NetworkPage),
   check: lazy(async () => (await import("./pages/check")).Check),
   files: lazy(async () => (await import("./pages/files")).Files),

@@ -55,6 +55,6 @@ function ofUnit(network: Network, functionName: "cancel" | "accept", terms: Term
   return { to: network.contracts.JobRegistry, data, value: 0n, label: `jobs.${functionName}` };
 }
 
-function structOf([submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash]: TermsWords) {
+export function structOf([submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash]: TermsWords) {
   return { submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash };
 }
