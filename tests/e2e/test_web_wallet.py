@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from hearth.client.posting.preflight import Preflight
 from hearth.local.market import DEVNET_ACCOUNTS
+from hearth.protocol.types import State
+from hearth.spec import load_spec
+from tests.kit.browser import shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_desk import OPEN, Desk
 from tests.kit.web_extension import ExtensionWallet, bundle, extension_wallet
+from tests.kit.web_page import grave, require_axe
 
 pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
-DIGITS = EXAMPLES / "digits"
+DIGITS, ATTESTED = EXAMPLES / "digits", EXAMPLES / "attested"
 VIOLATIONS = """addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) =>
   console.error(`violation: ${violatedDirective} ${blockedURI}`))"""
 """Have each violation of the page's policy reported as an error."""
@@ -24,7 +34,15 @@ VIOLATIONS = """addEventListener("securitypolicyviolation", ({ violatedDirective
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     with town(tmp_path_factory.mktemp("web")) as made:
         made.add_keeper()
-        made.add_worker()
+        path = made.worker_file()
+        # It runs what the attesters of the example judge, and what nobody does.
+        digest = made.hearth("check", str(ATTESTED / "job.yaml"), "--json").json["judge"]["digest"]
+        accept = re.sub(r"(?m)^\[accept\].*$", f'[accept]\nattesters = ["{digest}"]', path.read_text())
+        path.write_text(accept)
+        told = made.hearth("worker", "register", "--config", str(path), "--stake", "20")
+        assert told.code == 0 and digest in accept, told.err
+        made.start("worker", "-m", "worker", "--config", str(path))
+        made.wait_beat(1)
         yield made
 
 
@@ -149,3 +167,84 @@ def test_policy__with_an_extension_in_the_page__holds_and_is_not_broken_by_it(de
     )
     wait(lambda: sum("violation" in said for said in desk.seen.complaints) == 2, "both violations are reported", 10)
     desk.seen.complaints.clear()
+
+
+def attested_job(folder: Path) -> Path:
+    """Return the example whose results attesters judge, with a deadline that is the same whoever reads it when."""
+    deadline = datetime.fromtimestamp(time.time() + 3_600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    text = (ATTESTED / "job.yaml").read_text().replace("deadline: 1h", f'deadline: "{deadline}"')
+    job = folder / "examples" / "attested" / "job.yaml"
+    shutil.copytree(EXAMPLES / "digits", folder / "examples" / "digits")
+    shutil.copytree(ATTESTED, job.parent)
+    job.write_text(text)
+    return job
+
+
+def test_submit__a_job_of_attesters__has_the_commands_terms_and_is_confirmed_by_them(
+    desk: Desk[ExtensionWallet], tmp_path: Path
+) -> None:
+    page, place = desk.page, desk.place
+    path = attested_job(tmp_path)
+    plan = place.hearth("check", str(path), "--json").json
+    desk.open()
+    desk.write(
+        path.read_text(),
+        module=DIGITS / "digits.wasm",
+        data=DIGITS / "digits.csv",
+        attesters=path.parent / "attesters.yaml",
+    )
+    assert page.inner_text("#attesters-digest") == plan["judge"]["digest"]
+    assert page.inner_text("#takers") == plan["text"][-1]
+    connect(desk)
+    desk.bring()
+    assert page.inner_text("#judged") in plan["text"]
+    shown = page.locator("#judged + ul code").all_inner_texts()
+    assert shown == plan["judge"]["keys"] and len(shown) == 3
+    desk.wallet.approve(desk.sign)
+    job = desk.posted()
+
+    reads = place.client.jobs.reads
+    posted = reads.look(job).posted.terms
+    with Preflight(reads).planned(load_spec(path)) as planned:
+        assert replace(posted, salt=0) == planned.terms
+    wait(lambda: reads.look(job).units[0].state is State.SUBMITTED, "it ran", 60)
+    files = [tmp_path / f"{name}.json" for name in ("attester", "attester2")]
+    for file in files:
+        told = place.hearth("job", "attest", job, "--account", file.stem, "--out", str(file))
+        assert told.code == 0, told.err
+    named = ("--attesters", str(path.parent / "attesters.yaml"))
+    told = place.hearth("job", "confirm", job, *map(str, files), *named)
+    assert told.code == 0, told.err
+    page.wait_for_selector(".state-settled")
+
+
+def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
+    desk: Desk[ExtensionWallet], tmp_path: Path
+) -> None:
+    page, path = desk.page, attested_job(tmp_path)
+    keys = path.parent / "attesters.yaml"
+    desk.open()
+    page.fill("#job-file", path.read_text())
+    page.wait_for_selector("text=This is a job file")
+    for name in ("digits.wasm", "digits.csv"):
+        item = page.locator("li", has_text=name).first
+        item.locator("input[type=file]:not([webkitdirectory])").set_input_files(DIGITS / name)
+        item.locator("code").wait_for()
+    page.wait_for_selector("[role=alert]:has-text('attesters.yaml is not picked, and names the attesters')")
+    assert page.query_selector("#sign") is None
+    desk.pick_attesters(keys)
+    page.wait_for_selector("#sign")
+    page.evaluate(require_axe())
+    page.set_viewport_size({"width": 320, "height": 800})
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 320 and grave(page) == []
+        shoot(page, f"attested-{theme}-320")
+    # Another file takes the place of the first, whatever it holds; and what it is refused for, the command says too.
+    keys.write_text(keys.read_text().replace("quorum: 2", "quorum: 4"))
+    desk.pick_attesters(keys)
+    page.wait_for_selector("#sign", state="detached")
+    refused = desk.place.hearth("check", str(path), "--json").error
+    said = page.locator("[role=alert]:has-text('quorum 4 of 3 keys')").inner_text()
+    assert refused["code"] == "BAD_ATTESTERS"
+    assert said.startswith("line ") and "quorum 4 of 3 keys: 1 to 3 can be asked for" in refused["message"]

@@ -52,15 +52,22 @@ class Desk(Generic[Wallet]):
         self.page.click("nav a[href='#/submit']")
         self.page.wait_for_selector("#job-file")
 
-    def write(self, text: str, **files: Path) -> None:
-        """Write a job file, and pick what it brings by the names of the sources."""
+    def write(self, text: str, attesters: Path | None = None, **files: Path) -> None:
+        """Write a job file, and pick what it brings by the names of the sources, and its attesters."""
         self.page.fill("#job-file", text)
         self.page.wait_for_selector("text=This is a job file")
         for path in files.values():
             item = self.page.locator("li", has_text=path.name).first
             item.locator("input[type=file]:not([webkitdirectory])").set_input_files(path)
             item.locator("code").wait_for()
+        if attesters is not None:
+            self.pick_attesters(attesters)
         self.page.wait_for_selector("#takers")
+
+    def pick_attesters(self, path: Path) -> None:
+        with self.page.expect_file_chooser() as chooser:
+            self.page.click("#attesters-file")
+        chooser.value.set_files(path)
 
     def connect(self) -> None:
         self.page.click("button:has-text('Connect')")

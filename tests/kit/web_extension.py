@@ -57,8 +57,9 @@ class ExtensionWallet:
 
     def move(self, chain_id: str) -> None:
         """Go to another chain, as its owner does in the wallet itself."""
-        (background,) = self.context.service_workers
-        background.evaluate("(chainId) => moveTo(chainId)", chain_id)
+        # A background that rests has no world to act in; a question wakes it.
+        self.seen.page.evaluate("() => window.ethereum.request({ method: 'eth_chainId' })")
+        self.context.service_workers[-1].evaluate("(chainId) => moveTo(chainId)", chain_id)
 
     def approve(self, ask: Callable[[], None]) -> dict[str, str]:
         """Do what asks the wallet, click Approve, and return what its window showed."""
