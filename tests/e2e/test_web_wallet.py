@@ -16,7 +16,7 @@ from hearth.client.posting.preflight import Preflight
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import State
 from hearth.spec import load_spec
-from tests.kit.browser import shoot
+from tests.kit.browser import require_chromium, shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_desk import OPEN, Desk
@@ -31,7 +31,14 @@ VIOLATIONS = """addEventListener("securitypolicyviolation", ({ violatedDirective
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_chromium()
+    return bundle(tmp_path_factory.mktemp("extension") / "bundled")
+
+
+@pytest.fixture(scope="module")
+def place(extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A market with a keeper and a worker; after the extension, so that without one nothing is started."""
     with town(tmp_path_factory.mktemp("web")) as made:
         made.add_keeper()
         path = made.worker_file()
@@ -44,11 +51,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         made.start("worker", "-m", "worker", "--config", str(path))
         made.wait_beat(1)
         yield made
-
-
-@pytest.fixture(scope="module")
-def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return bundle(tmp_path_factory.mktemp("extension") / "bundled")
 
 
 @pytest.fixture
@@ -224,7 +226,7 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     page, path = desk.page, attested_job(tmp_path)
     keys = path.parent / "attesters.yaml"
     desk.open()
-    page.fill("#job-file", path.read_text())
+    desk.pick("label:has-text('Open') input", path)
     page.wait_for_selector("text=This is a job file")
     for name in ("digits.wasm", "digits.csv"):
         item = page.locator("li", has_text=name).first
@@ -248,3 +250,11 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     said = page.locator("[role=alert]:has-text('quorum 4 of 3 keys')").inner_text()
     assert refused["code"] == "BAD_ATTESTERS"
     assert said.startswith("line ") and "quorum 4 of 3 keys: 1 to 3 can be asked for" in refused["message"]
+    # The same two files, written anew: of a job that names nobody, the set that was picked is nobody's.
+    keys.write_text((ATTESTED / "attesters.yaml").read_text())
+    desk.pick_attesters(keys)
+    page.wait_for_selector("#judged:has-text('paid for once 2 of the 3 attesters')")
+    path.write_text(re.sub(r"(?m)^verify:.*$", "", path.read_text()))
+    desk.pick("label:has-text('Open') input", path)
+    page.wait_for_selector("#judged:has-text('nobody can challenge this result')")
+    assert desk.wallet.signed == []

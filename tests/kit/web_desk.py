@@ -65,8 +65,12 @@ class Desk(Generic[Wallet]):
         self.page.wait_for_selector("#takers")
 
     def pick_attesters(self, path: Path) -> None:
+        self.pick("#attesters-file", path)
+
+    def pick(self, field: str, path: Path) -> None:
+        """Pick a file by a click on a field, as a person does."""
         with self.page.expect_file_chooser() as chooser:
-            self.page.click("#attesters-file")
+            self.page.click(field)
         chooser.value.set_files(path)
 
     def connect(self) -> None:

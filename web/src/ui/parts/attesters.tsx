@@ -7,6 +7,7 @@ import { readSet } from "../../core/attesters-file";
 import { HearthError } from "../../core/errors";
 import { located } from "../../core/spec";
 import { MAX_SET_BYTES } from "../../generated/attesters";
+import { anew } from "./anew";
 import { type Found, type JobFile, Problems } from "./job-file";
 import { Keys } from "./keys";
 import { Stranger, Whole } from "./shown";
@@ -41,7 +42,7 @@ export function Attesters({ file, found }: { readonly file: JobFile; readonly fo
           <input
             id="attesters-file"
             type="file"
-            onClick={forget}
+            onClick={anew}
             onChange={(event) => void take(event.currentTarget.files?.[0])}
           />
         </label>
@@ -63,9 +64,4 @@ export function Attesters({ file, found }: { readonly file: JobFile; readonly fo
       </div>
     </>
   );
-}
-
-// A browser is silent where the same file is picked again, though another text may stand in it by now.
-function forget(event: { readonly currentTarget: HTMLInputElement }): void {
-  event.currentTarget.value = "";
 }

@@ -10,6 +10,7 @@ import { canonicalBytes, dataOf, type ResolvedSpec, resolve } from "../../core/r
 import { type LoadedSpec, loadSpec, localSources } from "../../core/spec";
 import { type Named, nameSource } from "../../data/bring";
 import { fromInput } from "../../data/pick";
+import { anew } from "./anew";
 import { Failure } from "./failure";
 import { Stranger } from "./shown";
 
@@ -87,6 +88,7 @@ export function Editor({ file }: { readonly file: JobFile }) {
           <input
             type="file"
             accept=".yaml,.yml,.json"
+            onClick={anew}
             onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText, setError)}
           />
         </label>
