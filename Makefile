@@ -102,7 +102,7 @@ setup: .venv/.stamp-project node_modules/.stamp web/node_modules/.stamp .venv-fo
 	@touch $@
 
 node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
-	@$(BEGIN) "anvil and the UnixFS oracle into node_modules"
+	@$(BEGIN) "anvil, the UnixFS oracle and a wallet's page provider into node_modules"
 	@npm ci --ignore-scripts --no-progress --loglevel=error >/dev/null
 	@test -x node_modules/.bin/anvil || { echo "npm left out anvil: its package has none for this platform" >&2; exit 3; }
 	@$(call SIZE,node_modules)

@@ -23,8 +23,6 @@ from tests.chaos.reorgs import go_back
 from tests.kit import build
 from tests.kit.browser import Watched, browser, shoot, watched
 from tests.kit.http import MIB
-from tests.kit.node import WEB
-from tests.kit.require import require
 from tests.kit.running import wait
 from tests.kit.web_market import HOSTILE, NOBODY, UNITS, WebMarket, web_market
 from tests.kit.web_page import (
@@ -34,7 +32,9 @@ from tests.kit.web_page import (
     failure,
     follows,
     go,
+    grave,
     jobs,
+    require_axe,
     table,
     tables,
     terms,
@@ -859,21 +859,12 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
 
 
 ROUTES = ("jobs", "job", "submit", "market", "workers", "keepers", "network", "check", "files", "about")
-GRAVE = ("serious", "critical")
 
 
 @pytest.fixture(scope="module")
 def axe() -> str:
     """The text of axe-core, which finds what keeps people out."""
-    path = WEB / "node_modules" / "axe-core" / "axe.min.js"
-    require("web", path.exists(), "axe-core is missing in web/node_modules; make setup installs it")
-    return path.read_text(encoding="utf-8")
-
-
-def grave(page: Page) -> list[tuple[str, str]]:
-    """Return what axe finds of a serious or critical kind: the rule, and the first element that breaks it."""
-    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
+    return require_axe()
 
 
 def ready(market: WebMarket, page: Page, name: str) -> None:

@@ -16,9 +16,10 @@ import pytest
 
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import State
-from tests.kit.browser import Watched, browser, shoot, tab_to, watched
+from tests.kit.browser import browser, shoot, tab_to, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.web_desk import OPEN, Desk, serve
 from tests.kit.web_wallet import HANG, Refuses, WebWallet
 
 if TYPE_CHECKING:
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
 DIGITS = EXAMPLES / "digits"
-OPEN = """version: 1
-name: {name}
-module: failing.wasm
-resources: {{cpus: 1, memory: 64MiB}}
-limits: {{runtime: 60s, deadline: "{deadline}"}}
-price: {{max_rate: "0.01/h"}}
-"""
-"""A job that no worker here takes: nobody asks so little."""
 
 
 @pytest.fixture(scope="module")
@@ -49,76 +42,8 @@ def chromium() -> Iterator[Browser]:
         yield running
 
 
-def serve(place: Town) -> str:
-    """Return the address that `hearth web` prints."""
-    if "web" not in place.processes:
-        place.start("web", "-m", "hearth.cli", "web", "--port", "0")
-    log = place.home / "web.log"
-    found = wait(lambda: re.search(r"http://127\.0\.0\.1:\d+/#token=\S+", log.read_text()), "hearth web serves", 30)
-    return str(found.group())
-
-
-class Desk:
-    """The page at #/submit, with a wallet beside it."""
-
-    def __init__(self, place: Town, seen: Watched, wallet: WebWallet) -> None:
-        self.place, self.seen, self.page, self.wallet = place, seen, seen.page, wallet
-
-    def open(self) -> None:
-        self.page.goto("about:blank")  # what a tab held is gone
-        self.page.goto(serve(self.place))
-        self.page.click("nav a[href='#/submit']")
-        self.page.wait_for_selector("#job-file")
-
-    def write(self, text: str, **files: Path) -> None:
-        """Write a job file, and pick what it brings by the names of the sources."""
-        self.page.fill("#job-file", text)
-        self.page.wait_for_selector("text=This is a job file")
-        for path in files.values():
-            item = self.page.locator("li", has_text=path.name).first
-            item.locator("input[type=file]:not([webkitdirectory])").set_input_files(path)
-            item.locator("code").wait_for()
-        self.page.wait_for_selector("#takers")
-
-    def connect(self) -> None:
-        self.page.click("button:has-text('Connect')")
-        self.page.wait_for_selector(f"#account >> text={self.wallet.address}")
-
-    def bring(self) -> None:
-        self.page.click("text=Put it all into my store")
-        self.page.wait_for_selector("#there >> text=blocks are there, by your store")
-
-    def anyway(self) -> None:
-        self.page.check("text=Post it anyway, though no worker can take it")
-
-    def ready(self, name: str, deadline: str = "1h") -> None:
-        """Bring a job that stays open to the last button."""
-        self.open()
-        self.write(OPEN.format(name=name, deadline=deadline), module=EXAMPLES / "failing" / "failing.wasm")
-        self.connect()
-        self.bring()
-        self.anyway()
-
-    def sign(self) -> None:
-        self.page.click("#sign")
-
-    def posted(self) -> str:
-        """Return the id of the job whose page this is."""
-        self.page.wait_for_selector("h1:text-is('Job')")
-        self.page.wait_for_selector("text=Submitter")
-        found = re.search(r"#/job/(0x[0-9a-f]{64})", self.page.url)
-        assert found is not None, self.page.url
-        return found.group(1)
-
-    def alert(self, code: str) -> str:
-        """Return the refusal that says a code."""
-        found = self.page.locator(f"[role=alert]:has-text('{code}')").first
-        found.wait_for()
-        return found.inner_text()
-
-
 @pytest.fixture
-def desk(place: Town, chromium: Browser) -> Iterator[Desk]:
+def desk(place: Town, chromium: Browser) -> Iterator[Desk[WebWallet]]:
     with watched(chromium) as seen:
         wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
         wallet.install(seen.page.context)
@@ -143,7 +68,7 @@ def named(place: Town, name: str) -> list[str]:
     return [job for job in ids if place.hearth("job", "spec", job, "--json").json["name"] == name]
 
 
-def test_submit__a_job__runs_and_its_result_is_what_the_command_gets(desk: Desk, tmp_path: Path) -> None:
+def test_submit__a_job__runs_and_its_result_is_what_the_command_gets(desk: Desk[WebWallet], tmp_path: Path) -> None:
     page = desk.page
     desk.open()
     text = (DIGITS / "job.yaml").read_text()
@@ -190,7 +115,7 @@ def press(page: Page, kind: str, text: str, key: str) -> None:
     page.evaluate("() => { delete document.activeElement.dataset.goal; }")
 
 
-def test_keyboard__alone__submits_a_job(desk: Desk) -> None:
+def test_keyboard__alone__submits_a_job(desk: Desk[WebWallet]) -> None:
     page, keys = desk.page, desk.page.keyboard
     page.goto(serve(desk.place))
     page.wait_for_selector("nav a[href='#/submit']")
@@ -218,7 +143,7 @@ def test_keyboard__alone__submits_a_job(desk: Desk) -> None:
     assert named(desk.place, "keyboard") == [job]
 
 
-def test_submit__a_wallet_that_says_no__sends_nothing_and_can_be_asked_again(desk: Desk) -> None:
+def test_submit__a_wallet_that_says_no__sends_nothing_and_can_be_asked_again(desk: Desk[WebWallet]) -> None:
     desk.ready("refused")
     desk.wallet.refuse("eth_sendTransaction", 4001)
     desk.sign()
@@ -231,7 +156,7 @@ def test_submit__a_wallet_that_says_no__sends_nothing_and_can_be_asked_again(des
     assert named(desk.place, "refused") == [job]
 
 
-def test_submit__a_wallet_elsewhere__is_switched_or_given_the_chain(desk: Desk) -> None:
+def test_submit__a_wallet_elsewhere__is_switched_or_given_the_chain(desk: Desk[WebWallet]) -> None:
     wallet, network = desk.wallet, desk.place.net.network
     wallet.chain = 1
 
@@ -255,7 +180,7 @@ def test_submit__a_wallet_elsewhere__is_switched_or_given_the_chain(desk: Desk) 
     assert wallet.sent == []
 
 
-def test_submit__a_chain_of_the_same_id__is_not_the_markets(desk: Desk) -> None:
+def test_submit__a_chain_of_the_same_id__is_not_the_markets(desk: Desk[WebWallet]) -> None:
     desk.wallet.answers["eth_getBlockByNumber"] = lambda _: {"hash": "0x" + "11" * 32}
     desk.ready("liar")
     desk.sign()
@@ -264,7 +189,7 @@ def test_submit__a_chain_of_the_same_id__is_not_the_markets(desk: Desk) -> None:
     assert "eth_sendTransaction" not in desk.wallet.asked
 
 
-def test_submit__another_account__drops_what_was_shown(desk: Desk) -> None:
+def test_submit__another_account__drops_what_was_shown(desk: Desk[WebWallet]) -> None:
     desk.ready("changed")
     other = "0x" + "ab" * 20
     desk.wallet.answers["eth_accounts"] = lambda _: [other]
@@ -278,7 +203,7 @@ def test_submit__another_account__drops_what_was_shown(desk: Desk) -> None:
     assert "eth_sendTransaction" not in desk.wallet.asked
 
 
-def test_submit__a_wallet_that_is_gone__says_where_the_money_is(desk: Desk) -> None:
+def test_submit__a_wallet_that_is_gone__says_where_the_money_is(desk: Desk[WebWallet]) -> None:
     desk.ready("gone")
     desk.wallet.refuse("eth_sendTransaction", 4900, "the provider is disconnected")
     desk.sign()
@@ -287,7 +212,7 @@ def test_submit__a_wallet_that_is_gone__says_where_the_money_is(desk: Desk) -> N
     assert "in Escrow for job 0x" in said and "else it is in your account" in said
 
 
-def test_submit__a_reload_before_the_answer__posts_once(desk: Desk) -> None:
+def test_submit__a_reload_before_the_answer__posts_once(desk: Desk[WebWallet]) -> None:
     desk.ready("reload")
     desk.wallet.answers["eth_sendTransaction"] = lambda _: HANG
     desk.sign()
@@ -307,7 +232,7 @@ def test_submit__a_reload_before_the_answer__posts_once(desk: Desk) -> None:
     assert named(desk.place, "reload") == [job.group()]
 
 
-def test_submit__a_wallet_that_never_answers__is_not_waited_for_and_pays_once(desk: Desk) -> None:
+def test_submit__a_wallet_that_never_answers__is_not_waited_for_and_pays_once(desk: Desk[WebWallet]) -> None:
     desk.ready("receipt")
 
     def lose(params: Sequence[Any]) -> Any:
@@ -328,7 +253,7 @@ def test_submit__a_wallet_that_never_answers__is_not_waited_for_and_pays_once(de
     assert desk.posted() != job and len(named(desk.place, "receipt")) == 2
 
 
-def test_submit__what_the_chain_refuses__is_a_sentence_and_no_wallet_opens(desk: Desk) -> None:
+def test_submit__what_the_chain_refuses__is_a_sentence_and_no_wallet_opens(desk: Desk[WebWallet]) -> None:
     # Without chance, and until the same second, it is the same job again: the chain takes it once.
     desk.page.add_init_script("crypto.getRandomValues = (to) => to.fill(7)")
     deadline = datetime.fromtimestamp(time.time() + 7_200, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -343,7 +268,7 @@ def test_submit__what_the_chain_refuses__is_a_sentence_and_no_wallet_opens(desk:
     assert len(desk.wallet.sent) == 1
 
 
-def test_submit__an_account_that_is_short__is_told_before_its_wallet_opens(desk: Desk) -> None:
+def test_submit__an_account_that_is_short__is_told_before_its_wallet_opens(desk: Desk[WebWallet]) -> None:
     desk.ready("poor")
     account = desk.wallet.account.address
     held = desk.place.rpc("eth_getBalance", account, "latest")
@@ -357,7 +282,7 @@ def test_submit__an_account_that_is_short__is_told_before_its_wallet_opens(desk:
     assert "eth_sendTransaction" not in desk.wallet.asked
 
 
-def test_submit__a_dear_job_for_nobody__is_refused_with_the_price_that_would_do(desk: Desk) -> None:
+def test_submit__a_dear_job_for_nobody__is_refused_with_the_price_that_would_do(desk: Desk[WebWallet]) -> None:
     desk.ready("cheap")
     desk.page.uncheck("text=Post it anyway, though no worker can take it")
     desk.sign()
@@ -370,7 +295,9 @@ def test_submit__a_dear_job_for_nobody__is_refused_with_the_price_that_would_do(
     assert "eth_sendTransaction" not in desk.wallet.asked
 
 
-def test_submit__a_module_that_no_worker_could_start__is_refused_before_anything(desk: Desk, tmp_path: Path) -> None:
+def test_submit__a_module_that_no_worker_could_start__is_refused_before_anything(
+    desk: Desk[WebWallet], tmp_path: Path
+) -> None:
     module = tmp_path / "failing.wasm"
     module.write_text("#!/bin/sh\n")
     desk.open()
@@ -380,7 +307,7 @@ def test_submit__a_module_that_no_worker_could_start__is_refused_before_anything
     assert desk.page.query_selector("#sign") is None
 
 
-def test_job__its_submitter__cancels_it(desk: Desk) -> None:
+def test_job__its_submitter__cancels_it(desk: Desk[WebWallet]) -> None:
     desk.ready("cancelled")
     desk.sign()
     job = desk.posted()
@@ -391,7 +318,7 @@ def test_job__its_submitter__cancels_it(desk: Desk) -> None:
     assert desk.place.client.jobs.reads.look(job).units[0].state is State.CANCELLED
 
 
-def test_submit__at_a_shared_address__no_wallet_is_asked(desk: Desk) -> None:
+def test_submit__at_a_shared_address__no_wallet_is_asked(desk: Desk[WebWallet]) -> None:
     """A path gateway gives one origin to all; the page says so instead of showing wallets."""
     page: Page = desk.page
     base = serve(desk.place)

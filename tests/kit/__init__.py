@@ -20,6 +20,8 @@ A real chain
     exchange  `Exchange`, a running market of workers with jobs of their own, killed and started again
     own_market  `OwnMarket`, a market deployed on a geth by the README's commands, with a worker and a keeper
     readme    the README's commands, run as a user runs them
+    web_desk  `Desk`, the page at #/submit as its reader uses it
+    web_extension  `ExtensionWallet`, a wallet that is a browser's extension
 
 No chain
     build     terms, nodes, specs and networks: a test names what it is about

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
+"""Root in a container has no sandbox of Chromium's own; the pages are ours."""
 SHOTS = "HEARTH_SCREENSHOTS"
 """A folder that screenshots are kept in; without it none is taken."""
 
@@ -36,10 +38,8 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     program = require_chromium()
-    # Root in a container has no sandbox of Chromium's own; the pages are ours.
-    flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
     with sync_playwright() as play:
-        running = play.chromium.launch(executable_path=program, args=flags)
+        running = play.chromium.launch(executable_path=program, args=FLAGS)
         try:
             yield running
         finally:

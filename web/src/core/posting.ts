@@ -4,6 +4,7 @@
 import { ENDED } from "../generated/parents";
 import { APPROVE_GAS, ASKED, LEAST_TIP, MOST_TIP, POST_GAS } from "../generated/posting";
 import { GATE, UNIT_FLAG } from "../generated/states";
+import { type AttesterSet, judgeDataOf, requireSet } from "./attesters";
 import { type Hex, sha256, toHex } from "./bytes";
 import { HearthError } from "./errors";
 import { asksOf, type Fleet, type Gates, takers, workersInWords } from "./fleet";
@@ -14,7 +15,7 @@ import { maxBig, minBig } from "./numbers";
 import { endedBy, type Parent } from "./parents";
 import { planPrices, termsOf } from "./plan";
 import { needsOf, type ResolvedSpec } from "./resolve";
-import { located, type LoadedSpec, verifyMode } from "./spec";
+import { located, type LoadedSpec } from "./spec";
 import { nameOf, type Policy, type Terms } from "./types";
 import { amountAtLeast, type Asset, NATIVE, rateAtLeast, showAmount, showAtLeast } from "./units";
 import { isHeader, packTerms, unpackPolicy, unpackUnit } from "./words";
@@ -38,25 +39,25 @@ export interface Ground {
   readonly now: number;
 }
 
-// The terms of a job, but for the salt. Throws what `planPrices` and `termsOf` do, placed in the job's file; NO_ATTESTERS for a
-// job that names attesters, whose file a page does not have.
+// The terms of a job, but for the salt; `attesters` is the set that it names. Throws what `planPrices` and `termsOf` do, and
+// NO_ATTESTERS without a set that it names, placed in the job's file.
 export function draftTerms(
   loaded: LoadedSpec,
   document: ResolvedSpec,
   digest: Hex,
   submitter: Hex,
-  { asset }: Pick<Network, "asset">,
+  { asset, contracts }: Pick<Network, "asset" | "contracts">,
   { policyWord, now }: Ground,
+  attesters?: AttesterSet,
 ): Terms {
   const { spec } = loaded;
   const policy = unpackPolicy(policyWord);
-  if (verifyMode(spec) !== "none") {
-    throw new HearthError("NO_ATTESTERS", "this page does not read sets of attesters", "hearth submit posts such a job");
-  }
+  const { attesters: named } = spec.verify;
   try {
+    const judge = named === null ? {} : { judge: contracts.Attesters, judgeData: judgeDataOf(requireSet(attesters, named)) };
     const prices = planPrices(spec, asset, policy);
     const needs = needsOf(document.resources, document.runtime);
-    return termsOf(spec, { submitter, salt: 0n, digest, needs, prices, policy, policyWord, now });
+    return termsOf(spec, { submitter, salt: 0n, digest, needs, prices, policy, policyWord, now, ...judge });
   } catch (error) {
     throw error instanceof HearthError ? located(loaded, error) : error;
   }

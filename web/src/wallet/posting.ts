@@ -3,6 +3,7 @@
 
 import { dryRun, type Ground, mined, readGround, readPurse, requireGates } from "../chain/posting";
 import type { Market } from "../chain/market";
+import type { AttesterSet } from "../core/attesters";
 import type { Hex } from "../core/bytes";
 import { cidOfDigest } from "../core/cid";
 import { HearthError } from "../core/errors";
@@ -31,11 +32,12 @@ import { approveCall, type Call, postCall } from "./calls";
 import { type Entry, fateOf, type Journal } from "./journal";
 import type { Session, Shown } from "./request";
 
-// A checked job file with its document.
+// A checked job file with its document, and the attesters that it names.
 export interface Draft {
   readonly loaded: LoadedSpec;
   readonly document: ResolvedSpec;
   readonly digest: Hex;
+  readonly attesters?: AttesterSet | undefined;
 }
 
 // What the reader was shown and chose: the escrow beside the button, posting without a worker, posting once more.
@@ -111,8 +113,9 @@ export class Posting {
     });
   }
 
-  #terms({ loaded, document, digest }: Draft, account: Hex, { overview, at }: Ground): Terms {
-    return draftTerms(loaded, document, digest, account, this.market.network, { policyWord: overview.policy, now: at.time });
+  #terms({ loaded, document, digest, attesters }: Draft, account: Hex, { overview, at }: Ground): Terms {
+    const now = { policyWord: overview.policy, now: at.time };
+    return draftTerms(loaded, document, digest, account, this.market.network, now, attesters);
   }
 
   // The journalled job of a fingerprint whose end nobody saw, where it is posted or can still be. Where it can not, new terms are

@@ -9,6 +9,7 @@ import { unpackPolicy } from "../../core/words";
 import { BILLING } from "../../generated/states";
 import { useLoad } from "../load";
 import type { Context } from "../main";
+import { Attesters } from "../parts/attesters";
 import { Failure } from "../parts/failure";
 import { Document, Editor, type Found, Sources, useJobFile } from "../parts/job-file";
 import { Amount, Moment } from "../parts/shown";
@@ -24,6 +25,7 @@ export function Check({ context }: { readonly context: Context }) {
       {found !== undefined && (
         <>
           <Sources file={file} found={found} />
+          <Attesters file={file} found={found} />
           <Document found={found} />
           <Costs context={context} found={found} />
         </>

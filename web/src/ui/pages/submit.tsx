@@ -4,6 +4,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { readGround, type Ground } from "../../chain/posting";
+import type { AttesterSet } from "../../core/attesters";
 import { canonicalBytes } from "../../core/resolve";
 import { HearthError } from "../../core/errors";
 import type { Hex } from "../../core/bytes";
@@ -17,6 +18,7 @@ import { type Load, nameStored, requireFew, requireModule } from "../../data/bri
 import { Blocks } from "../../data/blocks";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
+import { Attesters } from "../parts/attesters";
 import { Failure } from "../parts/failure";
 import { Document, Editor, type Found, type JobFile, Problems, Sources, useJobFile } from "../parts/job-file";
 import { NoMarket } from "../parts/no-market";
@@ -44,6 +46,7 @@ export function Submit({ context }: { readonly context: Context }) {
       {found !== undefined && (
         <>
           <Sources file={file} found={found} />
+          <Attesters file={file} found={found} />
           <Stored context={context} file={file} found={found} />
           <Document found={found} />
           {found.document !== undefined && <Planned context={context} network={network} wallets={wallets} file={file} found={found} />}
@@ -100,7 +103,12 @@ function Planned({ context, network, wallets, file, found }: Props) {
     [ready?.changed.hash, beatOf(ready?.head.time, network.nodeParameters.dead_after)],
   );
   const [there, setThere] = useState<string>();
-  const [drawn, refused] = useMemo(() => drafted(found, account, network, ground.value), [found, account, network, ground.value]);
+  const { attesters: named } = found.loaded.spec.verify;
+  const attesters = named === null ? undefined : file.attestersOf(named);
+  const [drawn, refused] = useMemo(
+    () => drafted(found, attesters, account, network, ground.value),
+    [found, attesters, account, network, ground.value],
+  );
   const load = useMemo(() => loadOf(file, found), [file.named, found]);
   const module = useModule(context, file, found);
   const digest = found.digest === undefined ? "" : toHex(found.digest);
@@ -121,7 +129,7 @@ function Planned({ context, network, wallets, file, found }: Props) {
             <Sign
               market={ready.market}
               session={wallets.session}
-              draft={{ loaded: found.loaded, document: found.document as NonNullable<Found["document"]>, digest: digest as Hex }}
+              draft={{ loaded: found.loaded, document: found.document as NonNullable<Found["document"]>, digest: digest as Hex, attesters }}
               terms={drawn}
               there={there === digest}
             />
@@ -143,12 +151,19 @@ function useModule({ opened, network }: Context, { named }: JobFile, { loaded, d
   return useLoad(read, `${one?.cid ?? ""} ${memory}`, [one]);
 }
 
-function drafted(found: Found, account: Hex, network: Network, ground: Ground | undefined): readonly [Terms | undefined, unknown] {
+function drafted(
+  found: Found,
+  attesters: AttesterSet | undefined,
+  account: Hex,
+  network: Network,
+  ground: Ground | undefined,
+): readonly [Terms | undefined, unknown] {
   const { loaded, document, digest } = found;
   if (document === undefined || digest === undefined || ground === undefined) return [undefined, undefined];
   try {
     const { overview, at } = ground;
-    return [draftTerms(loaded, document, toHex(digest), account, network, { policyWord: overview.policy, now: at.time }), undefined];
+    const now = { policyWord: overview.policy, now: at.time };
+    return [draftTerms(loaded, document, toHex(digest), account, network, now, attesters), undefined];
   } catch (error) {
     return [undefined, error];
   }

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+import type { AttesterSet } from "../../core/attesters";
 import { sha256, toHex } from "../../core/bytes";
 import { cidOfDigest } from "../../core/cid";
 import { HearthError } from "../../core/errors";
@@ -9,6 +10,7 @@ import { canonicalBytes, dataOf, type ResolvedSpec, resolve } from "../../core/r
 import { type LoadedSpec, loadSpec, localSources } from "../../core/spec";
 import { type Named, nameSource } from "../../data/bring";
 import { fromInput } from "../../data/pick";
+import { anew } from "./anew";
 import { Failure } from "./failure";
 import { Stranger } from "./shown";
 
@@ -25,6 +27,9 @@ export interface JobFile {
   setText(text: string): void;
   readonly named: ReadonlyMap<string, Named>;
   name(src: string, one: Named): void;
+  // The set of attesters picked for the file that a job file names.
+  attestersOf(name: string): AttesterSet | undefined;
+  setAttesters(name: string, set: AttesterSet | undefined): void;
   readonly found: Found | undefined;
   readonly error: unknown;
   setError(error: unknown): void;
@@ -42,6 +47,7 @@ price: {max_total: "0.02"}
 export function useJobFile(): JobFile {
   const [text, setText] = useState("");
   const [named, setNamed] = useState<ReadonlyMap<string, Named>>(new Map());
+  const [sets, setSets] = useState<ReadonlyMap<string, AttesterSet | undefined>>(new Map());
   const [found, setFound] = useState<Found>();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
@@ -68,7 +74,8 @@ export function useJobFile(): JobFile {
     };
   }, [text, named]);
   const name = (src: string, one: Named): void => setNamed((before) => new Map(before).set(src, one));
-  return { text, setText, named, name, found, error, setError };
+  const setAttesters: JobFile["setAttesters"] = (called, set) => setSets((before) => new Map(before).set(called, set));
+  return { text, setText, named, name, attestersOf: (called) => sets.get(called), setAttesters, found, error, setError };
 }
 
 export function Editor({ file }: { readonly file: JobFile }) {
@@ -81,6 +88,7 @@ export function Editor({ file }: { readonly file: JobFile }) {
           <input
             type="file"
             accept=".yaml,.yml,.json"
+            onClick={anew}
             onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText, setError)}
           />
         </label>

@@ -3,15 +3,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Market } from "../../chain/market";
+import { judgedWords } from "../../core/attesters";
 import { escrowAtPost } from "../../core/money";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
 import { formatAmount } from "../../core/units";
+import { unpackPolicy } from "../../core/words";
 import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
 import type { Session } from "../../wallet/request";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
+import { Keys } from "./keys";
 import { Whole } from "./shown";
 
 interface Props {
@@ -35,7 +38,8 @@ export function Sign({ market, session, draft, terms, there }: Props) {
   return (
     <>
       <h2>Before you sign</h2>
-      <p>Nobody can challenge this result, and it is paid for whatever it is: the job names no attesters.</p>
+      <p id="judged">{judgedWords(terms, unpackPolicy(terms.policy), draft.attesters, network.asset)}</p>
+      {draft.attesters !== undefined && <Keys set={draft.attesters} />}
       <p id="wallet-shows">
         What your wallet will show:{" "}
         {network.asset.address !== null && (

@@ -1,0 +1,6 @@
+// What streams want of Node.
+
+export default {
+  env: {},
+  nextTick: (act, ...given) => queueMicrotask(() => act(...given)),
+};

@@ -1,0 +1,18 @@
+"""What bounds a set of attesters and its file (SPEC, "Attesters"; hearth/client/attesters.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hearth.client import attesters
+from hearth.protocol import attest
+
+
+def tables() -> Mapping[str, Any]:
+    """Return the most keys of a set, the most bytes of its file, and what its refusals advise."""
+    return {
+        "MAX_KEYS": attest.MAX_KEYS,
+        "MAX_SET_BYTES": attesters.MAX_SET_BYTES,
+        "SET_HINT": attesters.SET_HINT,
+    }
