@@ -1,0 +1,1 @@
+import{A as e,I as t,P as n,U as r}from"./shown.js";var{ACCUSATION_TIME:i,AFTER_TRIP:a,BREAKER:o,FAILURE:s,MEMORY:c,ONE:l,QUARANTINE_BASE:u,QUARANTINE_MAX:d}=r,{SEASONED_AT:f,STEP:p,SUCCESS:m,SUCCESSES_A_TRIP:h,VERDICT:g}=r;function _(r,i){return n(e(t*(BigInt(r)+l),BigInt(r)+BigInt(i)+2n*l))}export{_ as t};
