@@ -47,7 +47,7 @@ export function Chart({ title, says, lines, across, top, from, to, table }: Prop
         <span>{top}</span>
         {lines.length > 1 && <span>{lines.map(({ name }, at) => `${STROKES[at] ?? ""}: ${name}`).join(", ")}</span>}
       </p>
-      <svg viewBox={`0 ${-ROOM} ${WIDE} ${HIGH + 2 * ROOM}`} preserveAspectRatio="none" role="img" aria-label={`${title}; the table below has its numbers`}>
+      <svg viewBox={`0 ${-ROOM} ${WIDE} ${HIGH + 2 * ROOM}`} preserveAspectRatio="none" role="img" aria-label={`${title}; the button below shows its numbers as a table`}>
         {lines.map(({ name, points }, at) => (
           <path key={name} class={STROKES[at]} d={pathOf(points, across)} />
         ))}
