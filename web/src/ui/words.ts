@@ -4,6 +4,7 @@ export const WORDS = {
   name: "Hearth",
   unaudited: "Unaudited: use it with test money.",
   nothingYet: "…",
+  otherBuild: " Its server has another build of this page by now: load it again.",
   opening: "looking at the chain and its contracts…",
   synced: (block: number, seconds: number) => `synced to block ${block}, ${seconds} s ago`,
   nav: { jobs: "Jobs", submit: "Submit", workers: "Workers", network: "Network", check: "Job file", files: "Files", about: "About" },
@@ -13,6 +14,7 @@ export const WORDS = {
     web: (network: string) => `market ${network}, served by hearth web`,
     host: "served by a static host: no market and no store of yours yet",
     stranger: (why: string) => `this machine's hearth web does not know this page: ${why}`,
+    kept: "this browser's copy of the page: its server does not answer. Start hearth web, and open the address that it prints",
     shared: "this address is shared with other sites: nothing is signed or stored here",
   },
 } as const;
