@@ -96,7 +96,7 @@ def test_page__whose_server_was_stopped__opens_and_says_what_it_does_not_reach(s
     seen.page.reload()
     seen.page.wait_for_selector(f"text={AWAY}")
     # Every part of it is of the same build, loaded later too; and what needs nobody works.
-    for name in ("submit", "workers", "network", "check", "files", "about"):
+    for name in ("submit", "workers", "network", "check", "files", "wallet", "about"):
         seen.page.click(f"nav a[href='#/{name}']")
         seen.page.wait_for_selector("h1")
     seen.page.wait_for_selector(f"text={page.cid}")

@@ -25,6 +25,7 @@ const PAGES = {
   network: lazy(async () => (await import("./pages/network")).NetworkPage),
   check: lazy(async () => (await import("./pages/check")).Check),
   files: lazy(async () => (await import("./pages/files")).Files),
+  wallet: lazy(async () => (await import("./pages/wallet")).WalletPage),
   about: lazy(async () => (await import("./pages/about")).About),
 } as const;
 const JobPage = lazy(async () => (await import("./pages/job")).JobPage);
