@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hearth.chain.follow import DEPTH
 from hearth.local import devnet
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.market.calls import Calls
@@ -153,3 +155,16 @@ def test_wallet__that_refuses__leaves_all_as_it_was(desk: Desk) -> None:
 
     assert "nothing was sent" in desk.alert("USER_REFUSED")
     assert allowance(place, wallet.address, network.nodes) == LEFT
+
+
+def test_snapshot__of_this_market__agrees_with_its_chain(desk: Desk, tmp_path: Path) -> None:
+    desk.place.rpc("anvil_mine", hex(DEPTH))
+    told = desk.place.hearth("net", "snapshot", "--out", str(tmp_path / "history.jsonl"), "--json")
+    assert told.code == 0 and told.json["logs"] > 0, told.err
+    assert told.json["bytes"] == (tmp_path / "history.jsonl").stat().st_size
+    desk.open()
+    desk.page.click("nav a[href='#/network']")
+    desk.page.set_input_files("#snapshot-file", tmp_path / "history.jsonl")
+    desk.page.wait_for_selector("text=It agrees with the chain")
+
+    assert f"{told.json['logs']} logs up to block {told.json['block']}" in desk.page.inner_text("main")

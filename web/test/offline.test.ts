@@ -97,6 +97,15 @@ describe("a copy of the build", () => {
     expect(await browser.texts("index.js")).toEqual(["1"]);
   });
 
+  it("leaves alone what lies beside it at the same host", async () => {
+    const browser = new Browser(withList(BUILD));
+    const beside = [`hearth.build.${BASE}other/ 00`, "somebody's"];
+    for (const key of beside) browser.caches.set(key, new Map([[`${BASE}files.json`, new Response("x")]]));
+    expect(await browser.copy.sync()).toBe(false);
+    expect([...browser.caches.keys()].slice(0, 2)).toEqual(beside);
+    expect(await browser.texts("index.js")).toEqual(["1"]);
+  });
+
   it("is none while it is not whole", async () => {
     const browser = new Browser(withList(BUILD));
     await browser.copy.sync();

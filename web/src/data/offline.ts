@@ -51,9 +51,11 @@ export function scriptUrl(types: Types | undefined): unknown {
 
 // Remove the copy and whatever would make it again before the page is loaded anew.
 export async function forgetPage(): Promise<void> {
+  const base = new URL("./", location.href).href;
   try {
-    for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
-    for (const key of await caches.keys()) if (key.startsWith(CACHES)) await caches.delete(key);
+    const worker = await navigator.serviceWorker.getRegistration(base);
+    if (worker?.scope === base) await worker.unregister();
+    for (const key of await caches.keys()) if (key.startsWith(`${CACHES}${base} `)) await caches.delete(key);
   } catch {
     // The browser keeps no such thing.
   }

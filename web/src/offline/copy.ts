@@ -14,6 +14,8 @@ export const INDEX = "index.html";
 type Store = Pick<CacheStorage, "keys" | "open" | "delete">;
 
 export class Copy {
+  // Another copy of this page may lie beside it, at another path of the same host.
+  readonly #prefix: string;
   #busy: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -21,7 +23,9 @@ export class Copy {
     private readonly base: string,
     private readonly store: Store,
     private readonly ask: (url: string, init: RequestInit) => Promise<Response>,
-  ) {}
+  ) {
+    this.#prefix = `${PREFIX}${base} `;
+  }
 
   // Make the copy that of the build which the server has now, and say whether it was another one. The old one goes before the
   // new one comes: where that cannot be had whole, there is none.
@@ -46,7 +50,7 @@ export class Copy {
     const wanted = listOf(list.text);
     // Another program may answer at this address by now: what it says is no build.
     if (wanted === undefined) return false;
-    const key = PREFIX + (await digestOf(list.bytes));
+    const key = this.#prefix + (await digestOf(list.bytes));
     const before = await this.#keys();
     for (const other of before) if (other !== key) await this.store.delete(other);
     const held = await this.store.open(key);
@@ -74,7 +78,7 @@ export class Copy {
   }
 
   async #keys(): Promise<string[]> {
-    return (await this.store.keys()).filter((key) => key.startsWith(PREFIX));
+    return (await this.store.keys()).filter((key) => key.startsWith(this.#prefix));
   }
 }
 
