@@ -15,6 +15,7 @@ from hearth.local import devnet
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.market.calls import Calls
 from hearth.protocol.types import State
+from tests.e2e.test_web import WEB, grave
 from tests.e2e.test_web_submit import EXAMPLES, OPEN, Desk
 from tests.kit.browser import browser, shoot, watched
 from tests.kit.running import wait
@@ -130,7 +131,15 @@ def test_token__what_an_approval_left__is_shown_and_revoked(desk: Desk) -> None:
     page.wait_for_selector(f"tr:has-text('JobRegistry') data[value='{LEFT}']")
     assert page.locator("tr:has-text('NodeRegistry') data[value='0']").count() == 1
     assert page.locator(f"tr:has-text('{network.jobs}')").count() == 1
-    shoot(page, "wallet")
+    page.set_viewport_size({"width": 320, "height": 800})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    shoot(page, "wallet-320")
+    page.fill("#to-first", OTHER)
+    page.fill("#to-second", OTHER)
+    page.wait_for_selector(f"button:has-text('{OTHER}')")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    page.evaluate((WEB / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    assert grave(page) == []
     page.click("text=Revoke what JobRegistry may take")
     page.wait_for_selector("tr:has-text('JobRegistry') data[value='0']")
 
