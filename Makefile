@@ -48,7 +48,7 @@ endif
 CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
-	web web-check web-tables web-tables-check web-types artifacts-check schemas-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
+	web web-check web-tables web-tables-check web-types artifacts-check schemas-check clear-signing clear-signing-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
 	bench-forks bench-rate bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check \
 	format clean \
 	services-up services-down
@@ -118,7 +118,7 @@ web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc $(NOD
 # ---- checks ----
 
 check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check ## every static check
-check: reasons-check artifacts-check schemas-check web-tables-check web-types web-check
+check: reasons-check artifacts-check schemas-check clear-signing-check web-tables-check web-types web-check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -160,6 +160,9 @@ artifacts-check: .venv/.stamp-project
 
 schemas-check: .venv/.stamp-project
 	$(PY) -m tools.schemas --check
+
+clear-signing-check: .venv/.stamp-project
+	$(PY) -m tools.clear_signing --check
 
 # ---- tests ----
 
@@ -272,6 +275,9 @@ web-tables: .venv/.stamp-project ## write the library's tables for the page into
 
 schemas: .venv/.stamp-project ## export the JSON Schemas of what --json prints into docs/schemas
 	$(PY) -m tools.schemas
+
+clear-signing: .venv/.stamp-project ## write what wallets show of a call (ERC-7730) into docs/erc7730
+	$(PY) -m tools.clear_signing
 
 format: .venv/.stamp-project .venv-format/.stamp ## rewrite Python and Vyper sources in the house format
 	$(PY) -m ruff check --fix --quiet . || true

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -58,9 +59,10 @@ def build(out: Path) -> None:
     vite = [str(NODE), "node_modules/vite/bin/vite.js", "build", "--logLevel", "warn"]
     subprocess.run(vite, cwd=WEB, check=True, env={**os.environ, "HEARTH_WEB_OUT": str(out), "NODE_ENV": "production"})
     (out / LICENSES).write_text(_licenses(), encoding="utf-8")
-    names = sorted([*(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()), FILES])
-    # Names alone: by them the page reads itself, and names its own CID.
-    (out / FILES).write_text(json.dumps(names) + "\n", encoding="ascii")
+    files = {path.relative_to(out).as_posix(): path for path in out.rglob("*") if path.is_file()}
+    # By the names the page reads itself, and names its own CID; by the digests (sha2-256) a browser keeps it whole.
+    listed = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(files.items())}
+    (out / FILES).write_text(json.dumps(listed, indent=0) + "\n", encoding="ascii")
 
 
 def _licenses() -> str:

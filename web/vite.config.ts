@@ -14,6 +14,8 @@ export default defineConfig({
     reportCompressedSize: false,
     assetsInlineLimit: 0,
     rolldownOptions: {
+      // A worker's script stands by itself: what it needs is in it, and nothing of it in the page.
+      input: { index: "index.html", "service-worker": "src/offline/worker.ts" },
       output: {
         entryFileNames: "[name].js",
         chunkFileNames: "[name].js",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from hearth.base.errors import ConfigError, StorageError
+from hearth.base.errors import BadDestination, ConfigError, StorageError
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """How the kernel says that a disk, or a share of it, is full."""
@@ -60,6 +62,35 @@ def check_private(path: Path, what: str) -> None:
         raise ConfigError(
             f"{what} {path} can be read by others (mode {mode:04o})", hint=f"chmod 600 {path}", code="OPEN_FILE"
         )
+
+
+@contextmanager
+def new_file(path: Path, *, dry_run: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file that does not exist yet: what is written stands under its name once the context ends, or not at all.
+
+    A dry run writes it nowhere. Raises BadDestination where the name is taken or the file cannot be written, with
+    nothing left behind.
+    """
+    if path.exists():
+        raise BadDestination(f"{path} exists already", hint="name a file that does not exist")
+    if dry_run:
+        with open(os.devnull, "wb") as nowhere:
+            yield nowhere
+        return
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with draft.open("xb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        # A link takes no name that came meanwhile, unlike a renaming.
+        os.link(draft, path)
+    except OSError as error:
+        raise BadDestination(
+            f"{path} cannot be written: {error.strerror}", hint="name another path, on a disk with room"
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def replace_text(path: Path, text: str, *, durable: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
@@ -135,3 +136,13 @@ def net_verify(run: Run) -> int:
     run.out.emit(report, lambda: [json.dumps(report)])
     status = run.out.after(error)
     return status if report["solvent"] else 1
+
+
+@net.command("snapshot", cls=Leaf)
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write it there, else into this folder.")
+def net_snapshot(run: Run, out: Path | None) -> None:
+    """Write the market's logs up to a final block into a new file, which a page checks and begins from."""
+    report = run.client.net.snapshot(out)
+    did = "would hold" if report["dry_run"] else "holds"
+    text = f"{report['file']} {did} {report['logs']} logs up to block {report['block']}, {report['bytes']} bytes"
+    run.out.emit(report, lambda: [text], [report["file"]])

@@ -10,12 +10,24 @@ from typing import TYPE_CHECKING, Final
 from hearth.base.errors import UsageError
 from hearth.client.changes import change_rows, read_changes
 from hearth.client.reading import market_events
+from hearth.client.snapshot import SnapshotWriter
 from hearth.client.verify import Verifier
 from hearth.client.views import event_facts, strays_in
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hearth.client.jobs import Jobs
-    from hearth.client.reports import JobList, NetEvents, NetParams, NetStatus, NetVerification, NetWorker, NetWorkers
+    from hearth.client.reports import (
+        JobList,
+        NetEvents,
+        NetParams,
+        NetStatus,
+        NetVerification,
+        NetWorker,
+        NetWorkers,
+        Snapshot,
+    )
 
 
 AMOUNT_PARAMETERS: Final = (
@@ -167,3 +179,11 @@ class Net:
         results for which it was too short are `unverified`. Raises WaitTimeout where it was for the books themselves.
         """
         return Verifier(self._reads).verify()
+
+    def snapshot(self, file: Path | None = None) -> Snapshot:
+        """Write the logs of the market's contracts up to a final block into a new file, wholly or not at all.
+
+        Raises BadDestination where the file exists or cannot be written, ChainError NOT_FINAL while the chain is too
+        short, REORG where it dropped that block meanwhile.
+        """
+        return SnapshotWriter(self.session).write(file)

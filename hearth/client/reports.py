@@ -1146,6 +1146,37 @@ class NetVerification(OfLogs):
     error: NotRequired[ErrorFacts]
 
 
+class Snapshot(TypedDict):
+    """What a new file of a market's history holds, or would hold: its `logs` up to and with `block`, in `parts`."""
+
+    schema: Literal["hearth.snapshot/1"]
+    network: str
+    file: str
+    block: int
+    block_hash: str
+    logs: int
+    parts: int
+    bytes: int
+    dry_run: bool
+
+
+class HistoryHead(TypedDict):
+    """The first line of that file: whose logs follow, and the last block of which they do."""
+
+    schema: Literal["hearth.history/1"]
+    chain_id: int
+    genesis_hash: str
+    deploy_block: int
+    contracts: dict[str, str]
+    block: int
+    block_hash: str
+
+
+HistoryPart = TypedDict("HistoryPart", {"from": int, "to": int, "blocks": list[list[Any]]})
+"""Each line after it: the logs of all blocks from one to another, by block: number, hash, and of each log its index,
+its transaction, the contract's name, its topics and its data."""
+
+
 class DemoReport(NetVerification):
     """What the demo's chain came to, and what the demo took: `seconds` is time of the chain, these are of the clock.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hearth.base.errors import BadCid, BadDestination, BlockMissing, ConfigError, StorageError, UsageError
+from hearth.base.errors import BadCid, BlockMissing, ConfigError, StorageError, UsageError
+from hearth.base.files import new_file
 from hearth.storage import car, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.stores import Timed
@@ -78,27 +77,8 @@ class Stored:
         source = Timed(self.session.store, float(self.session.settings.timeout))
         if path:
             root = unixfs.resolve(root, path, source)
-        if file.exists():
-            raise BadDestination(f"{file} exists already", hint="name a file that does not exist")
-        draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-        count = size = 0
-        try:
-            if self.session.dry_run:
-                for _, block in unixfs.blocks_of(root, source):
-                    count, size = count + 1, size + len(block)
-            else:
-                with draft.open("xb") as out:
-                    count, size = car.write((root,), unixfs.blocks_of(root, source), out)
-                    out.flush()
-                    os.fsync(out.fileno())
-                # A link takes no name that came meanwhile, unlike a renaming.
-                os.link(draft, file)
-        except OSError as error:
-            raise BadDestination(
-                f"{file} cannot be written: {error.strerror}", hint="name another path, on a disk with room"
-            ) from error
-        finally:
-            draft.unlink(missing_ok=True)
+        with new_file(file, dry_run=self.session.dry_run) as out:
+            count, size = car.write((root,), unixfs.blocks_of(root, source), out)
         return {
             "schema": "hearth.export/1",
             "file": str(file),

@@ -54,6 +54,7 @@ ANVIL_PACKAGE: Final = "@foundry-rs/anvil@1.7.1"
 """The package of npm that brings anvil, in the version of package.json."""
 HARDFORK: Final = "cancun"
 """What the contracts are compiled for."""
+TOKEN_DECIMALS: Final = 18
 TOKEN_SYMBOL: Final = "DEV"
 TOKENS_EACH: Final = 10**6
 """Whole tokens that each account gets on an ERC-20 devnet."""
@@ -609,7 +610,7 @@ def _deploy_token(chain: RpcChain, sender: Sender) -> Asset:
     from hearth.base.abi import encode
 
     code = bytes.fromhex(token_artifact()["bytecode"][2:])
-    code += encode(["string", "string", "uint8"], ["Devnet token", TOKEN_SYMBOL, 18])
+    code += encode(["string", "string", "uint8"], ["Devnet token", TOKEN_SYMBOL, TOKEN_DECIMALS])
     nonce = chain.nonce(sender.address, pending=True)
     sent = sender.send(Call(None, code, 0, "deploy.token"), key=f"deploy/token/{nonce}")
     assert sent.tx_hash is not None
@@ -617,8 +618,9 @@ def _deploy_token(chain: RpcChain, sender: Sender) -> Asset:
     if receipt is None or receipt.contract is None:
         raise HearthError("the test token has no address", code="DEVNET_TOKEN", hint="hearth devnet up")
     token = receipt.contract
-    _send_unlocked(chain, [_minting(token, account(i).address, TOKENS_EACH * 10**18) for i in range(len(KEYS))])
-    return Asset(TOKEN_SYMBOL, 18, receipt.contract)
+    each = TOKENS_EACH * 10**TOKEN_DECIMALS
+    _send_unlocked(chain, [_minting(token, account(i).address, each) for i in range(len(KEYS))])
+    return Asset(TOKEN_SYMBOL, TOKEN_DECIMALS, receipt.contract)
 
 
 def _minting(token: str, to: str, amount: int) -> dict[str, str]:

@@ -29,6 +29,8 @@ HOST: Final = "127.0.0.1"
 """The one interface. Over plain http anywhere else, a browser gives a page neither hashes nor a wallet."""
 PORT: Final = 7373
 TOKEN_HEADER: Final = "X-Hearth-Token"
+TRUSTED: Final = "hearth-offline"
+"""The one policy of Trusted Types: it names the service worker's script, and nothing else."""
 KEEP: Final = "keep"
 """Of `PUT /ipfs/<CID>?keep`: pin the DAG below the block as well."""
 MAX_CONNECTIONS: Final = 64
@@ -67,10 +69,16 @@ def policy_of(network: Mapping[str, Any]) -> str:
     asked = dict.fromkeys(origin for url in (*network["rpc"], *network["gateways"]) if (origin := origin_of(url)))
     return "; ".join(
         (
-            *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:"),
+            *(
+                "default-src 'none'",
+                "script-src 'self'",
+                "worker-src 'self'",
+                "style-src 'self'",
+                "img-src 'self' data:",
+            ),
             " ".join(("connect-src 'self'", *asked)),
             *("form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'"),
-            *("require-trusted-types-for 'script'", "trusted-types 'none'"),
+            *("require-trusted-types-for 'script'", f"trusted-types {TRUSTED}"),
         )
     )
 

@@ -212,7 +212,7 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw
     |worker operator worker exit worker volumes worker bundle worker reload
     |keeper list keeper run keeper status keeper explain keeper bundle keeper reload
-    |net status net workers net jobs net params net events net verify
+    |net status net workers net jobs net params net events net verify net snapshot
     |gov status gov queue gov drop gov execute gov pause gov accept
     |store import store export
     |web"""

@@ -858,7 +858,7 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
     assert focused(page)["title"] == job
 
 
-ROUTES = ("jobs", "job", "submit", "market", "workers", "keepers", "network", "check", "files", "about")
+ROUTES = ("jobs", "job", "submit", "market", "workers", "keepers", "network", "check", "files", "wallet", "about")
 
 
 @pytest.fixture(scope="module")
@@ -882,7 +882,7 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
             button.click()
     elif name == "about":
         page.wait_for_selector("text=bafy")
-    elif name not in ("submit", "check", "files"):
+    elif name not in ("submit", "check", "files", "wallet"):
         page.wait_for_selector("main tbody tr")
 
 

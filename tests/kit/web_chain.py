@@ -40,7 +40,9 @@ class Ask(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the first and last block of a request for logs, -1 for the newest."""
+        """Return the first and last block of a request for logs, -1 for the newest, and for one block by its hash."""
+        if "blockHash" in self.params[0]:
+            return -1, -1
         last = self.params[0]["toBlock"]
         return int(self.params[0]["fromBlock"], 16), -1 if last == "latest" else int(last, 16)
 
@@ -182,14 +184,17 @@ class WebChain(ScriptedMarket):
         return {"transactionHash": tx_hash, "from": "0x" + "5b" * 20, "gasUsed": "0x1", "effectiveGasPrice": "0x1"}
 
     def eth_getLogs(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
-        first, last = (self._number(asked[name]) for name in ("fromBlock", "toBlock"))
-        if last - first >= WIDEST:
-            raise ValueError(f"more than {WIDEST} blocks")
+        where: dict[str, Any] = {"block_hash": bytes.fromhex(asked.get("blockHash", "0x")[2:])}
+        if "blockHash" not in asked:
+            first, last = (self._number(asked[name]) for name in ("fromBlock", "toBlock"))
+            if last - first >= WIDEST:
+                raise ValueError(f"more than {WIDEST} blocks")
+            where = {"from_block": first, "to_block": last}
         topics = [
             None if one is None else [bytes.fromhex(topic[2:]) for topic in ([one] if isinstance(one, str) else one)]
             for one in asked.get("topics", [])
         ]
-        found = self.chain.logs(asked["address"], topics, from_block=first, to_block=last)
+        found = self.chain.logs(asked["address"], topics, **where)
         return [
             {
                 "address": log.address,

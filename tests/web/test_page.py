@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.net
-PAGES = ("jobs", "submit", "workers", "network", "check", "files", "about")
+PAGES = ("jobs", "submit", "workers", "network", "check", "files", "wallet", "about")
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import json
 import re
@@ -124,9 +125,9 @@ def test_policy__the_page_of_a_static_host__differs_in_whom_it_may_ask_alone() -
 
 def test_get__every_answer__carries_the_policy(web: WebServer) -> None:
     wanted = (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; "
         "connect-src 'self' http://127.0.0.1:8545 https://gw.example; form-action 'none'; base-uri 'none'; "
-        "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+        "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types hearth-offline"
     )
     for path, token in (
         ("/", None),
@@ -428,7 +429,9 @@ def test_read_page__the_committed_files__are_named_by_the_committed_cid() -> Non
     files.require_named(page)
     assert page.files["index.html"].kind == "text/html"
     assert page.files["index.js"].kind == "text/javascript; charset=utf-8"
-    assert sorted(page.files) == json.loads(page.files["files.json"].data)
+    listed = json.loads(page.files["files.json"].data)
+    assert sorted(page.files) == sorted([*listed, "files.json"])
+    assert listed == {name: hashlib.sha256(page.files[name].data).hexdigest() for name in listed}
 
 
 def test_require_named__a_changed_file__is_refused(tmp_path: Path) -> None:

@@ -91,9 +91,13 @@ export class Provider {
 
   #answer({ method, params }: Asked): Record<string, unknown> {
     const [first] = params;
-    if (method === "eth_getBlockByNumber") return { result: shown(this.chain.blocks[Number(first)]) };
+    if (method === "eth_getBlockByNumber") return { result: shown(first === "latest" ? this.chain.blocks.at(-1) : this.chain.blocks[Number(first)]) };
     if (method === "eth_getBlockByHash") return { result: shown(this.chain.blocks.find((block) => block.hash === first)) };
-    const { address, topics, fromBlock, toBlock } = first as Record<string, unknown>;
+    const { address, topics, fromBlock, toBlock, blockHash } = first as Record<string, unknown>;
+    if (blockHash !== undefined) {
+      const at = this.chain.blocks.findIndex((block) => block.hash === blockHash);
+      return { result: this.chain.matching({ addresses: address as Hex[], topics: [] }, at, at) };
+    }
     const [from, to] = [Number(fromBlock), Number(toBlock)];
     if (to - from + 1 > this.most) return { error: { code: -32_005, message: "range too wide" } };
     this.ranges.push([from, to]);

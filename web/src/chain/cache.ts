@@ -124,6 +124,25 @@ export class KeptPast implements Past {
     this.#later(() => this.#times.keep());
   }
 
+  async take(filter: Filter, found: readonly Piece[], mark: Mark): Promise<number> {
+    const era = await this.#check();
+    const number = this.#eras;
+    const [held] = await this.#blocks([mark.number]);
+    if (era === undefined || mark.number > era.depth || held?.hash !== mark.hash) return 0;
+    const kind = kindOf(filter);
+    let blocks = 0;
+    for (const { from, to, logs } of found) {
+      this.#later(async () => {
+        const there = this.#chunks?.some(({ head, good }) => good === number && head.kind === kind && head.from <= to && from <= head.to);
+        if (there === true) return;
+        await this.#put(number, filter, { market: this.#market, kind, from, to, mark }, logs, []);
+        if (this.#chunks?.some(({ head }) => head.kind === kind && head.from === from && head.to === to) === true) blocks += to - from + 1;
+      });
+    }
+    await this.settled();
+    return blocks;
+  }
+
   async forget(): Promise<boolean> {
     const served = this.#served;
     this.#served = false;

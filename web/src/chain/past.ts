@@ -3,7 +3,7 @@
 
 import type { Hex } from "../core/bytes";
 import type { Block } from "./answers";
-import { type Filter, type Piece, pieces, type Range, type Span } from "./logs";
+import { type Filter, type Mark, type Piece, pieces, type Range, type Span } from "./logs";
 import type { Rpc } from "./rpc";
 
 export interface Past {
@@ -14,6 +14,8 @@ export interface Past {
   keepTimes(times: ReadonlyMap<Hex, number>): void;
   // Hear of the newest block, and whether the chain has dropped any that was heard of before.
   moved(head: Block, reorged: boolean): void;
+  // Keep what was not read here but compared with the chain, up to a block that it holds; return how many blocks are kept of it.
+  take(filter: Filter, found: readonly Piece[], mark: Mark): Promise<number>;
   // Forget what was kept of this market; say whether anything that was read came from there.
   forget(): Promise<boolean>;
 }
@@ -25,6 +27,7 @@ export function toldAnew(rpc: Rpc): Past {
     times: async () => new Map<Hex, number>(),
     keepTimes: () => undefined,
     moved: () => undefined,
+    take: async () => 0,
     forget: async () => false,
   };
 }

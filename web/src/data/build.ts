@@ -3,16 +3,19 @@
 import { HearthError } from "../core/errors";
 import { type Entry, importTree, type TreeNode } from "../core/unixfs";
 
+const LIST = "files.json";
 const MAX_FILES = 200;
 const PATH = /^[a-zA-Z0-9_-]+(?:[./][a-zA-Z0-9_-]+)*$/;
 
 // Name the folder that this page was served from. Throws NO_BUILD where a file of it cannot be read.
 export async function ownBuild(): Promise<Entry> {
-  const names: unknown = await (await own("files.json")).json();
-  if (!Array.isArray(names) || names.length > MAX_FILES || !names.every((one) => typeof one === "string" && PATH.test(one))) {
-    throw new HearthError("NO_BUILD", "files.json of this page names no files");
+  const listed: unknown = await (await own(LIST)).json();
+  // The list does not name itself.
+  const names = typeof listed === "object" && listed !== null ? [...Object.keys(listed), LIST].sort() : [];
+  if (names.length < 2 || names.length > MAX_FILES || !names.every((one) => PATH.test(one))) {
+    throw new HearthError("NO_BUILD", `${LIST} of this page names no files`);
   }
-  const blocks = importTree(folderOf(names as string[], ""));
+  const blocks = importTree(folderOf(names, ""));
   for (;;) {
     const next = await blocks.next();
     if (next.done === true) return next.value;

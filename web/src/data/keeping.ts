@@ -8,6 +8,7 @@ import type { Rpc } from "../chain/rpc";
 import { Shelf } from "../chain/shelf";
 import { tabsOf } from "../chain/tabs";
 import type { Network } from "../core/network";
+import { forgetPage } from "./offline";
 import { sharedOrigin } from "./origin";
 import { forgetWords } from "./remember";
 
@@ -26,9 +27,10 @@ export function keptOf(network: Network, rpc: Rpc): Kept {
   return { past: new KeptPast(network, rpc, shelf), tabs: tabsOf(`hearth.heads.${marketKey(network)}`) };
 }
 
-// Forget everything that this page has stored: what it read, and words. Until they are loaded again this tab, and every
+// Forget everything that this page has stored: what it read, its own copy, and words. Until they are loaded again this tab, and every
 // other one, keep nothing of what they read.
 export async function forgetAll(): Promise<void> {
   forgetWords();
+  await forgetPage();
   if (!sharedOrigin(location)) await store.erase().catch(() => undefined);
 }

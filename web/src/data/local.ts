@@ -38,7 +38,13 @@ export async function askLocal(path: string, init: RequestInit = {}): Promise<Re
 export type Opened =
   | { readonly by: "hearth web"; readonly local: Local; readonly network: unknown }
   | { readonly by: "stranger"; readonly why: string }
+  // From this browser's copy, since its server does not answer.
+  | { readonly by: "kept" }
   | { readonly by: "host" };
+
+// Say whether the service worker opened this page from its copy: without one the address says nothing.
+export const isKept = ({ search }: Pick<Location, "search">, { serviceWorker }: Partial<Pick<Navigator, "serviceWorker">>): boolean =>
+  Boolean(serviceWorker?.controller) && new URLSearchParams(search).has("kept");
 
 // Find out who serves this page. A static host knows no local.json; `hearth web` asks for its token.
 export async function whoServes(): Promise<Opened> {

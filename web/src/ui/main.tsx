@@ -8,7 +8,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { HearthError } from "../core/errors";
 import { type Network, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
-import { type Opened, takeToken, whoServes } from "../data/local";
+import { isKept, type Opened, takeToken, whoServes } from "../data/local";
 import { sharedOrigin } from "../data/origin";
 import { Jobs } from "./pages/jobs";
 import { Failure } from "./parts/failure";
@@ -27,6 +27,7 @@ const PAGES = {
   network: lazy(async () => (await import("./pages/network")).NetworkPage),
   check: lazy(async () => (await import("./pages/check")).Check),
   files: lazy(async () => (await import("./pages/files")).Files),
+  wallet: lazy(async () => (await import("./pages/wallet")).WalletPage),
   about: lazy(async () => (await import("./pages/about")).About),
 } as const;
 const JobPage = lazy(async () => (await import("./pages/job")).JobPage);
@@ -44,7 +45,7 @@ export interface Context {
 type Source = Omit<Context, "live">;
 
 async function open(): Promise<Source> {
-  const opened = await whoServes();
+  const opened = isKept(location, navigator) ? ({ by: "kept" } as const) : await whoServes();
   if (opened.by !== "hearth web") return { opened, network: undefined, refused: undefined };
   try {
     return { opened, network: networkOf(opened.network), refused: undefined };
@@ -58,8 +59,12 @@ function App() {
   const { parts } = useRoute();
   const [source, setSource] = useState<Source>();
   const [fault, setFault] = useState<unknown>();
+  const [other, setOther] = useState(false);
   useEffect(() => {
-    open().then(setSource, setFault);
+    open().then((found) => {
+      setSource(found);
+      void import("../data/offline").then(({ keepPage }) => keepPage(window as never, found.opened, () => setOther(true)), () => undefined);
+    }, setFault);
   }, []);
   const live = useLive(source?.network);
   const context = source === undefined ? undefined : { ...source, live };
@@ -90,6 +95,7 @@ function App() {
       </header>
       <p class="bar" role="note">
         {WORDS.unaudited} <span class="served">{context === undefined ? WORDS.nothingYet : servedBy(context)}</span>
+        {other && <strong>{WORDS.otherBuild}</strong>}
       </p>
       <main id="main" tabIndex={-1}>
         {fault !== undefined && <Failure error={fault} />}
@@ -122,6 +128,7 @@ function focusMain(event: Event): void {
 function servedBy({ opened }: Source): string {
   if (sharedOrigin(location)) return WORDS.served.shared;
   if (opened.by === "hearth web") return WORDS.served.web(shownLine(opened.local.network, 64));
+  if (opened.by === "kept") return WORDS.served.kept;
   return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : WORDS.served.host;
 }
 

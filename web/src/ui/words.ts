@@ -4,15 +4,17 @@ export const WORDS = {
   name: "Hearth",
   unaudited: "Unaudited: use it with test money.",
   nothingYet: "…",
+  otherBuild: " Its server has another build of this page by now: load it again.",
   opening: "looking at the chain and its contracts…",
   synced: (block: number, seconds: number) => `synced to block ${block}, ${seconds} s ago`,
-  nav: { jobs: "Jobs", submit: "Submit", market: "Market", workers: "Workers", keepers: "Keepers", network: "Network", check: "Job file", files: "Files", about: "About" },
+  nav: { jobs: "Jobs", submit: "Submit", market: "Market", workers: "Workers", keepers: "Keepers", network: "Network", check: "Job file", files: "Files", wallet: "Wallet", about: "About" },
   job: (id: string) => `Job ${id}`,
   theme: { auto: "as the system", light: "light", dark: "dark", label: "Theme" },
   served: {
     web: (network: string) => `market ${network}, served by hearth web`,
     host: "served by a static host: no market and no store of yours yet",
     stranger: (why: string) => `this machine's hearth web does not know this page: ${why}`,
+    kept: "this browser's copy of the page: its server does not answer. Start hearth web, and open the address that it prints",
     shared: "this address is shared with other sites: nothing is signed or stored here",
   },
 } as const;

@@ -20,7 +20,8 @@ function Forget() {
     <section aria-labelledby="stored">
       <h2 id="stored">Stored in this browser</h2>
       <p>
-        Logs of the market, so that the next visit asks for the blocks since alone; the theme; the token of hearth web. The record of
+        Logs of the market, so that the next visit asks for the blocks since alone; a copy of this page, which opens without its
+        server; the theme; the token of hearth web. The record of
         the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
       </p>
       <p class="row">
@@ -41,7 +42,7 @@ export function About({ context }: { readonly context: Context }) {
   useEffect(() => {
     ownBuild().then(setBuild, setFault);
   }, []);
-  const { network } = context;
+  const { network, opened } = context;
   return (
     <>
       <h1>About this page</h1>
@@ -71,7 +72,7 @@ export function About({ context }: { readonly context: Context }) {
       </dl>
       {fault !== undefined && <Failure error={fault} />}
       <p class="soft">
-        The page computes this CID from the files that it was served. A changed page could lie about it: compare it with the
+        The page computes this CID from the files that it was served{opened.by === "kept" ? ", here by this browser's own copy" : ""}. A changed page could lie about it: compare it with the
         one of the release by <code>hearth web --verify</code>, or build it yourself by <code>make web</code>.
       </p>
       <Forget />

@@ -17,6 +17,7 @@ import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Amount, Moment, Whole } from "../parts/shown";
+import { TakeSnapshot } from "../parts/snapshot";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { WORDS } from "../words";
@@ -70,6 +71,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
         <dd>{pause(seen?.registrationsPausedUntil, seen?.time)}</dd>
       </dl>
       <BooksOf live={live} />
+      <TakeSnapshot context={context} />
       <h2>Parameters of new jobs</h2>
       {policy === undefined ? (
         <p>{WORDS.nothingYet}</p>

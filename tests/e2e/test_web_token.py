@@ -1,0 +1,179 @@
+"""A market in a token of 6 decimals, from the page: approve and post, cancel, withdraw, and what may still be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hearth.chain.follow import DEPTH
+from hearth.local import devnet
+from hearth.local.market import DEVNET_ACCOUNTS
+from hearth.market.calls import Calls
+from hearth.protocol.types import State
+from tests.kit.browser import browser, shoot, watched
+from tests.kit.running import wait
+from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.web_desk import OPEN, Desk
+from tests.kit.web_page import grave, require_axe
+from tests.kit.web_wallet import WebWallet
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
+DECIMALS = 6
+LEFT = 5 * 10**DECIMALS
+"""What an earlier approval has left."""
+OTHER = "0x" + "c4" * 20
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(devnet, "TOKEN_DECIMALS", DECIMALS)
+        # A token of the worth of a dollar: one of an ether's has no small coin at 6 decimals.
+        patch.setattr(devnet, "make_plan", partial(devnet.make_plan, per_ether=Fraction(2_500)))
+        with town(tmp_path_factory.mktemp("token"), erc20=True) as made:
+            yield made
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture
+def desk(place: Town, chromium: Browser) -> Iterator[Desk[WebWallet]]:
+    with watched(chromium) as seen:
+        wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
+        wallet.install(seen.page.context)
+        yield Desk(place, seen, wallet)
+
+
+def holds(place: Town, account: str) -> int:
+    return place.market.asset_balance(account)
+
+
+def allowance(place: Town, owner: str, spender: str) -> int:
+    token = place.net.network.asset.address
+    word = "".join(one.removeprefix("0x").rjust(64, "0") for one in (owner, spender))
+    return int(place.rpc("eth_call", {"to": token, "data": f"0xdd62ed3e{word}"}, "latest"), 16)
+
+
+def exact(desk: Desk[WebWallet], selector: str) -> int:
+    """Return the amount that the page shows, in base units."""
+    found = desk.page.wait_for_selector(f"{selector} data")
+    assert found is not None
+    return int(found.get_attribute("value") or "-1")
+
+
+def test_token__a_job__is_approved_posted_cancelled_and_its_credit_withdrawn(desk: Desk[WebWallet]) -> None:
+    place, page, wallet = desk.place, desk.page, desk.wallet
+    network, account = place.net.network, desk.wallet.address
+    before = holds(place, account)
+    desk.open()
+    text = OPEN.format(name="token", deadline="1h").replace("0.01/h", "25/h")
+    desk.write(text, module=EXAMPLES / "failing" / "failing.wasm")
+    desk.connect()
+    desk.bring()
+    desk.anyway()
+    escrow = exact(desk, "#escrow")
+    assert " DEV;" in page.inner_text("#escrow") and "an approval of exactly" in page.inner_text("#wallet-shows")
+    desk.sign()
+    job = desk.posted()
+    approved, posted = (place.rpc("eth_getTransactionByHash", one) for one in wallet.sent)
+
+    assert network.asset.address is not None and network.asset.decimals == DECIMALS
+    assert (approved["to"], posted["to"]) == (network.asset.address.lower(), network.jobs)
+    assert int(approved["input"][-64:], 16) == escrow and int(posted["value"], 16) == 0
+    assert holds(place, account) == before - escrow and allowance(place, account, network.jobs) == 0
+
+    page.click("text=Cancel unit 0")
+    page.wait_for_selector(".state-cancelled")
+    assert place.client.jobs.reads.look(job).units[0].state is State.CANCELLED
+    credit = place.market.credit(account)
+    assert credit == escrow
+
+    page.click("nav a[href='#/wallet']")
+    assert exact(desk, "#credit") == credit and exact(desk, "#tokens") == before - escrow
+    page.fill("#to-first", network.jobs)
+    page.wait_for_selector("[role=alert]:has-text('this market\\'s JobRegistry')")
+    page.fill("#to-first", OTHER)
+    page.wait_for_selector("[role=alert]:has-text('typed once so far')")
+    page.fill("#to-second", OTHER[:-1] + "5")
+    page.wait_for_selector("[role=alert]:has-text('not the same')")
+    assert page.locator(f"button:has-text('{OTHER}')").count() == 0
+    page.fill("#to-second", OTHER)
+    page.click(f"button:has-text('{OTHER}')")
+    page.wait_for_selector("text=: done")
+    page.wait_for_selector("text=There is no credit to withdraw")
+
+    assert holds(place, OTHER) == credit and place.market.credit(account) == 0
+    assert page.is_disabled("text=Withdraw it to this account")
+
+
+def test_token__what_an_approval_left__is_shown_and_revoked(desk: Desk[WebWallet]) -> None:
+    place, page, wallet = desk.place, desk.page, desk.wallet
+    network, account = place.net.network, wallet.address
+    left = Calls(network).approve(network.jobs, LEFT)
+    asked = {"from": account, "to": left.to, "data": f"0x{left.data.hex()}", "value": "0x0"}
+    wallet.send({**asked, "chainId": hex(wallet.chain)})
+    wait(lambda: allowance(place, account, network.jobs) == LEFT, "it is approved")
+    desk.open()
+    page.click("nav a[href='#/wallet']")
+    desk.connect()
+    page.wait_for_selector(f"tr:has-text('JobRegistry') data[value='{LEFT}']")
+    assert page.locator("tr:has-text('NodeRegistry') data[value='0']").count() == 1
+    assert page.locator(f"tr:has-text('{network.jobs}')").count() == 1
+    page.set_viewport_size({"width": 320, "height": 800})
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    shoot(page, "wallet-320")
+    page.fill("#to-first", OTHER)
+    page.fill("#to-second", OTHER)
+    page.wait_for_selector(f"button:has-text('{OTHER}')")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    page.evaluate(require_axe())
+    assert grave(page) == []
+    page.click("text=Revoke what JobRegistry may take")
+    page.wait_for_selector("tr:has-text('JobRegistry') data[value='0']")
+
+    assert allowance(place, account, network.jobs) == 0
+    revoked = place.rpc("eth_getTransactionByHash", wallet.sent[-1])
+    assert (revoked["to"], int(revoked["input"][-64:], 16), int(revoked["value"], 16)) == (left.to, 0, 0)
+    assert page.locator("button:has-text('Revoke')").count() == 0
+
+
+def test_wallet__that_refuses__leaves_all_as_it_was(desk: Desk[WebWallet]) -> None:
+    place, page, wallet = desk.place, desk.page, desk.wallet
+    network = place.net.network
+    left = Calls(network).approve(network.nodes, LEFT)
+    asked = {"from": wallet.address, "to": left.to, "data": f"0x{left.data.hex()}", "value": "0x0"}
+    wallet.send({**asked, "chainId": hex(wallet.chain)})
+    wait(lambda: allowance(place, wallet.address, network.nodes) == LEFT, "it is approved")
+    desk.open()
+    page.click("nav a[href='#/wallet']")
+    desk.connect()
+    wallet.refuse("eth_sendTransaction", 4001)
+    page.click("text=Revoke what NodeRegistry may take")
+
+    assert "nothing was sent" in desk.alert("USER_REFUSED")
+    assert allowance(place, wallet.address, network.nodes) == LEFT
+
+
+def test_snapshot__of_this_market__agrees_with_its_chain(desk: Desk[WebWallet], tmp_path: Path) -> None:
+    desk.place.rpc("anvil_mine", hex(DEPTH))
+    told = desk.place.hearth("net", "snapshot", "--out", str(tmp_path / "history.jsonl"), "--json")
+    assert told.code == 0 and told.json["logs"] > 0, told.err
+    assert told.json["bytes"] == (tmp_path / "history.jsonl").stat().st_size
+    desk.open()
+    desk.page.click("nav a[href='#/network']")
+    desk.page.set_input_files("#snapshot-file", tmp_path / "history.jsonl")
+    desk.page.wait_for_selector("text=It agrees with the chain")
+
+    assert f"{told.json['logs']} logs up to block {told.json['block']}" in desk.page.inner_text("main")

@@ -1,0 +1,116 @@
+// A file of a market's history, as `hearth net snapshot` writes it (hearth/client/snapshot.py): its first line says whose logs
+// follow, each other one holds those of a range of blocks. Whoever wrote it is a stranger: nothing here believes it.
+
+import { CONTRACTS } from "../generated/contracts";
+import type { Hex } from "./bytes";
+import { HearthError } from "./errors";
+import { type Log, logsOf } from "./logs";
+import type { Network } from "./network";
+
+export const FORM = "hearth.history/1";
+
+// The last block whose logs are in the file.
+export interface Last {
+  readonly number: number;
+  readonly hash: Hex;
+}
+
+// The logs of all blocks from one to another.
+export interface Part {
+  readonly from: number;
+  readonly to: number;
+  readonly logs: readonly Log[];
+}
+
+// What a file holds: its parts in the order of the chain, and how many of its lines are none.
+export interface Snapshot {
+  readonly last: Last;
+  readonly parts: readonly Part[];
+  readonly malformed: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const HINT = "hearth net snapshot writes one of this market";
+
+// Read a file by its lines. Throws BAD_SNAPSHOT for another form, WRONG_MARKET for the file of another market or chain.
+export async function readSnapshot(lines: AsyncIterable<string>, network: Network): Promise<Snapshot> {
+  let last: Last | undefined;
+  let malformed = 0;
+  const parts: Part[] = [];
+  for await (const line of lines) {
+    if (last === undefined) {
+      last = lastOf(line, network);
+      continue;
+    }
+    const part = partOf(line, network, last);
+    // Each block is in one part: what is there again, or before what was there, has no place.
+    if (part === undefined || part.from <= (parts.at(-1)?.to ?? -1)) malformed += 1;
+    else parts.push(part);
+  }
+  if (last === undefined) throw new HearthError("BAD_SNAPSHOT", "the file is empty", HINT);
+  return { last, parts, malformed };
+}
+
+function lastOf(line: string, network: Network): Last {
+  const head = fields(parsed(line));
+  if (head["schema"] !== FORM) throw new HearthError("BAD_SNAPSHOT", `the file is not of the form ${FORM}`, HINT);
+  const contracts = fields(head["contracts"]);
+  const own =
+    head["chain_id"] === Number(network.chainId) &&
+    head["genesis_hash"] === network.genesisHash &&
+    head["deploy_block"] === network.deployBlock &&
+    Object.keys(contracts).length === CONTRACTS.length &&
+    CONTRACTS.every((name) => lower(contracts[name]) === network.contracts[name]);
+  if (!own) throw new HearthError("WRONG_MARKET", `the file is of another market or chain than ${network.name}`, HINT);
+  const { block, block_hash: hash } = head;
+  if (!isCount(block) || block < network.deployBlock || !isHash(hash)) {
+    throw new HearthError("BAD_SNAPSHOT", "the file names no block as its last", HINT);
+  }
+  return { number: block, hash };
+}
+
+// One line as a range with its logs; undefined for what is malformed in any place.
+function partOf(line: string, network: Network, last: Last): Part | undefined {
+  const { from, to, blocks } = fields(parsed(line));
+  if (!isCount(from) || !isCount(to) || !Array.isArray(blocks)) return undefined;
+  if (from < network.deployBlock || from > to || to > last.number) return undefined;
+  const raw: unknown[] = [];
+  let before = from - 1;
+  for (const block of blocks as readonly unknown[]) {
+    const [number, hash, logs] = list(block);
+    if (!isCount(number) || !isHash(hash) || !Array.isArray(logs)) return undefined;
+    if (number <= before || number > to || (number === last.number && hash !== last.hash)) return undefined;
+    before = number;
+    let index = -1;
+    for (const log of logs as readonly unknown[]) {
+      const [at, txHash, name, topics, data] = list(log);
+      if (!isCount(at) || at <= index) return undefined;
+      index = at;
+      const contract = CONTRACTS.find((one) => one === name);
+      if (contract === undefined) return undefined;
+      const place = { blockNumber: hexOf(number), blockHash: hash, transactionHash: txHash, logIndex: hexOf(at) };
+      raw.push({ address: network.contracts[contract], topics, data, ...place });
+    }
+  }
+  try {
+    return { from, to, logs: logsOf(raw) };
+  } catch {
+    return undefined;
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+const fields = (value: unknown): Fields => (typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {});
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const lower = (value: unknown): string => (typeof value === "string" ? value.toLowerCase() : "");
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isHash = (value: unknown): value is Hex => typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value);
+const hexOf = (value: number): Hex => `0x${value.toString(16)}`;

@@ -1,0 +1,99 @@
+// A market's past from a file, at the reader's word: it is compared with the chain here, and then kept as what earlier visits read.
+
+import { useState } from "preact/hooks";
+
+import type { Market } from "../../chain/market";
+import { type Compared, compareSnapshot } from "../../chain/snapshot";
+import type { Snapshot } from "../../core/snapshot";
+import { Blocks } from "../../data/blocks";
+import { fromFile, fromPlace } from "../../data/snapshot";
+import type { Context } from "../main";
+import { Failure } from "./failure";
+
+type Taking =
+  | { readonly state: "idle" }
+  | { readonly state: "busy"; readonly what: string }
+  | { readonly state: "done"; readonly snapshot: Snapshot; readonly compared: Compared; readonly kept: number }
+  | { readonly state: "failed"; readonly error: unknown };
+
+export function TakeSnapshot({ context }: { readonly context: Context }) {
+  const [place, setPlace] = useState("");
+  const [taking, setTaking] = useState<Taking>({ state: "idle" });
+  const { live, network, opened } = context;
+  if (live.state !== "ready" || network === undefined) return null;
+  const { market } = live;
+  const run = async (read: () => Promise<Snapshot>): Promise<void> => {
+    setTaking({ state: "busy", what: "reading the file" });
+    try {
+      const snapshot = await read();
+      const compared = await compareSnapshot(market, snapshot, (block) => setTaking({ state: "busy", what: `compared up to block ${block}` }));
+      setTaking({ state: "done", snapshot, compared, kept: await keep(market, snapshot) });
+    } catch (error) {
+      setTaking({ state: "failed", error });
+    }
+  };
+  const busy = taking.state === "busy";
+  return (
+    <section aria-labelledby="snapshot">
+      <h2 id="snapshot">Begin from a snapshot</h2>
+      <p>
+        A file of <code>hearth net snapshot</code> saves most requests of a first visit to an old market. Whoever gives it to you need
+        not be trusted: what it says of jobs, units, locks and credits is compared with the chain before anything of it is kept.
+      </p>
+      <p class="row">
+        <label for="snapshot-file">Pick a file</label>
+        <input
+          id="snapshot-file"
+          type="file"
+          disabled={busy}
+          onChange={({ currentTarget }) => {
+            const [file] = currentTarget.files ?? [];
+            if (file !== undefined) void run(() => fromFile(file, network));
+            currentTarget.value = "";
+          }}
+        />
+      </p>
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(() => fromPlace(place.trim(), new Blocks(opened, network.gateways), network));
+        }}
+      >
+        <label for="snapshot-place">or its CID, or an address</label>
+        <input id="snapshot-place" type="text" class="mono" value={place} spellcheck={false} onInput={(event) => setPlace(event.currentTarget.value)} />
+        <button type="submit" disabled={busy || place.trim() === ""}>
+          Fetch and compare
+        </button>
+      </form>
+      <div role="status">
+        {taking.state === "busy" && <p>{`${taking.what}…`}</p>}
+        {taking.state === "done" && <Said {...taking} />}
+      </div>
+      {taking.state === "failed" && <Failure error={taking.error} />}
+    </section>
+  );
+}
+
+function Said({ snapshot, compared, kept }: { readonly snapshot: Snapshot; readonly compared: Compared; readonly kept: number }) {
+  const { last, parts, malformed } = snapshot;
+  const { verdict, blocks, same } = compared;
+  const logs = parts.reduce((sum, part) => sum + part.logs.length, 0);
+  return (
+    <>
+      <p class="good">
+        {`It agrees with the chain at block ${verdict.at.number}: ${verdict.jobs} jobs, and every lock, credit, unit and stake. ` +
+          `Of its ${blocks} blocks with logs ${same} were drawn by chance, and the RPC has the same in each.`}
+      </p>
+      <p>
+        {kept === 0
+          ? "This browser keeps nothing of it: the next reading asks the chain again."
+          : `${logs} logs up to block ${last.number} are in the file; of ${kept} blocks nothing is asked any more.`}
+      </p>
+      {malformed > 0 && <p>{`${malformed} lines of it are none of this form, and were left out: their blocks were read from the chain.`}</p>}
+    </>
+  );
+}
+
+const keep = (market: Market, { last, parts }: Snapshot): Promise<number> =>
+  market.past.take({ addresses: Object.values(market.network.contracts), topics: [] }, parts, last);
