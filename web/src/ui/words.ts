@@ -6,7 +6,7 @@ export const WORDS = {
   nothingYet: "…",
   opening: "looking at the chain and its contracts…",
   synced: (block: number, seconds: number) => `synced to block ${block}, ${seconds} s ago`,
-  nav: { jobs: "Jobs", submit: "Submit", workers: "Workers", network: "Network", check: "Job file", files: "Files", about: "About" },
+  nav: { jobs: "Jobs", submit: "Submit", workers: "Workers", network: "Network", gov: "Governance", sign: "Sign", check: "Job file", files: "Files", about: "About" },
   job: (id: string) => `Job ${id}`,
   theme: { auto: "as the system", light: "light", dark: "dark", label: "Theme" },
   served: {
