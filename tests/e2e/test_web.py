@@ -19,11 +19,9 @@ from hearth.local import devnet
 from hearth.market.events import JobPosted, topic_of
 from hearth.protocol.types import Needs
 from tests.chaos.reorgs import go_back
-from tests.kit import build
+from tests.kit import build, web_axe
 from tests.kit.browser import Watched, browser, shoot, watched
 from tests.kit.http import MIB
-from tests.kit.node import WEB
-from tests.kit.require import require
 from tests.kit.running import wait
 from tests.kit.web_market import HOSTILE, NOBODY, UNITS, WebMarket, web_market
 from tests.kit.web_page import (
@@ -732,22 +730,13 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
     assert focused(page)["title"] == job
 
 
-ROUTES = ("jobs", "job", "submit", "workers", "network", "check", "files", "about")
-GRAVE = ("serious", "critical")
+ROUTES = ("jobs", "job", "submit", "workers", "network", "gov", "sign", "check", "files", "about")
 
 
 @pytest.fixture(scope="module")
 def axe() -> str:
     """The text of axe-core, which finds what keeps people out."""
-    path = WEB / "node_modules" / "axe-core" / "axe.min.js"
-    require("web", path.exists(), "axe-core is missing in web/node_modules; make setup installs it")
-    return path.read_text(encoding="utf-8")
-
-
-def grave(page: Page) -> list[tuple[str, str]]:
-    """Return what axe finds of a serious or critical kind: the rule, and the first element that breaks it."""
-    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
+    return web_axe.axe()
 
 
 def ready(market: WebMarket, page: Page, name: str) -> None:
@@ -760,7 +749,9 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
         page.wait_for_selector("text=Solvent at block")
     elif name == "about":
         page.wait_for_selector("text=bafy")
-    elif name not in ("submit", "check", "files"):
+    elif name == "gov":
+        page.wait_for_selector("#seats")
+    elif name not in ("submit", "sign", "check", "files"):
         page.wait_for_selector("main tbody tr")
 
 
@@ -777,7 +768,7 @@ def test_looks__both_themes_at_320_pixels_and_wide__keep_nobody_out(
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, (theme, width)
         # Colours are the theme's at any width, and what is wide is so in any theme.
         if (theme, width) != ("dark", 320):
-            assert grave(page) == [], (theme, width)
+            assert web_axe.grave(page) == [], (theme, width)
         shoot(page, f"{name}-{theme}-{width}")
 
 
@@ -790,7 +781,7 @@ def test_looks__what_failed__keeps_nobody_out_either(market: WebMarket, through:
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
-            assert grave(page) == []
+            assert web_axe.grave(page) == []
             shoot(page, f"jobs-liar-{theme}")
 
 

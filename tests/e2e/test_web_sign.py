@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hearth.cli.gov import change_lines
-from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import State
-from tests.kit.browser import Watched, browser, shoot, watched
+from tests.kit.attested import Attested
+from tests.kit.browser import browser, shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.web_axe import keeps_nobody_out
+from tests.kit.web_desk import Desk, at
 from tests.kit.web_page import becomes, go, table
-from tests.kit.web_wallet import WebWallet
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,7 +31,7 @@ resources: {{{{cpus: 1, memory: 64MiB}}}}
 limits: {{{{runtime: 60s, deadline: 1h}}}}
 price: {{{{max_rate: "0.01/h"}}}}
 """
-"""A job that no worker takes: there is none."""
+"""A job that no worker takes: nobody asks so little."""
 
 
 @pytest.fixture(scope="module")
@@ -41,71 +41,21 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def place(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+def attested(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attested]:
     with town(tmp_path_factory.mktemp("sign")) as made:
         made.start("web", "-m", "hearth.cli", "web", "--port", "0")
-        yield made
+        yield Attested(made)
 
 
-class Desk:
-    """The page with the wallet of one of the devnet's accounts beside it."""
-
-    def __init__(self, place: Town, seen: Watched, name: str) -> None:
-        self.place, self.seen, self.page = place, seen, seen.page
-        self.wallet = WebWallet(place, DEVNET_ACCOUNTS[name])
-        self.wallet.install(self.page.context)
-        log = place.home / "web.log"
-        url = wait(lambda: re.search(r"http://127\.0\.0\.1:\d+/#token=\S+", log.read_text()), "hearth web serves", 30)
-        self.page.goto(str(url.group()))
-        self.page.wait_for_selector("text=served by hearth web")
-
-    def open(self, text: str, tmp_path: Path) -> None:
-        """Pick a file at #/sign, with the wallet connected."""
-        path = tmp_path / "tx.json"
-        path.write_text(text)
-        go(self.page, "#/sign")
-        self.connect()
-        self.page.set_input_files("#tx-file", path)
-
-    def connect(self) -> None:
-        if self.page.query_selector("#account") is None:
-            self.page.click("button:has-text('Connect')")
-        self.page.wait_for_selector(f"#account >> text={self.wallet.address}")
-
-    def told(self) -> str:
-        self.page.wait_for_selector("#calls li")
-        return self.page.inner_text("#calls")
-
-    def sign(self) -> None:
-        self.page.click("#sign-file")
-        self.page.wait_for_selector("#signed >> text=It is done")
-
-    def alert(self, code: str) -> str:
-        found = self.page.locator(f"[role=alert]:has-text('{code}')").first
-        found.wait_for()
-        return found.inner_text()
-
-    def saved(self, button: str) -> str:
-        """Click a button that saves a file, and return what is in it."""
-        with self.page.expect_download() as download:
-            self.page.click(button)
-        return Path(download.value.path()).read_text()
-
-    def untouched(self) -> None:
-        assert self.wallet.sent == [] and "eth_sendTransaction" not in self.wallet.asked
+@pytest.fixture(scope="module")
+def place(attested: Attested) -> Town:
+    return attested.place
 
 
 @pytest.fixture
 def desk(place: Town, chromium: Browser) -> Iterator[Desk]:
     with at(place, chromium, "dev") as made:
         yield made
-
-
-@contextmanager
-def at(place: Town, chromium: Browser, name: str) -> Iterator[Desk]:
-    """Open the page with an account's wallet while the context is open."""
-    with watched(chromium) as seen:
-        yield Desk(place, seen, name)
 
 
 def prepare(place: Town, *arguments: str) -> Any:
@@ -200,33 +150,83 @@ def test_submit__for_an_account_elsewhere__its_file_is_signed_by_that_account(
     page.wait_for_selector(".state-open")
 
 
-@pytest.mark.parametrize(
-    ("what", "code"),
-    [
-        ("chain", "WRONG_MARKET"),
-        ("market", "WRONG_MARKET"),
-        ("selector", "BAD_TX"),
-        ("argument", "BAD_TX"),
-        ("value", "BAD_TX"),
-        ("text", "BAD_TX"),
-    ],
-)
-def test_sign__a_file_that_is_altered__is_refused_before_the_wallet_is_asked(
-    desk: Desk, tmp_path: Path, what: str, code: str
-) -> None:
+def test_sign__a_file_that_is_altered__is_refused_before_the_wallet_is_asked(desk: Desk, tmp_path: Path) -> None:
     good = prepare(desk.place, "gov", "queue", "minimum-stake", "3", "--account", "council", "--print-tx")["prepared"]
-    altered = {
-        "chain": {**good, "chain_id": good["chain_id"] + 1},
-        "market": {**good, "to": "0x" + "0d" * 20},
-        "selector": {**good, "data": "0xdeadbeef" + good["data"][10:]},
-        "argument": {**good, "data": good["data"] + "00"},
-        "value": {**good, "value": "1"},
+    altered: dict[str, tuple[str, Any]] = {
+        "another chain": ("WRONG_MARKET", {**good, "chain_id": good["chain_id"] + 1}),
+        "another market": ("WRONG_MARKET", {**good, "to": "0x" + "0d" * 20}),
+        "an unknown function": ("BAD_TX", {**good, "data": "0xdeadbeef" + good["data"][10:]}),
+        "more behind its arguments": ("BAD_TX", {**good, "data": good["data"] + "00"}),
+        "money for nothing": ("BAD_TX", {**good, "value": "1"}),
+        "another schema": ("BAD_TX", {**good, "schema": "\u202e"}),
     }
-    desk.open(json.dumps(altered.get(what, "\u202e")), tmp_path)
-    desk.alert(code)
-
-    assert desk.page.query_selector("#sign-file") is None
+    go(desk.page, "#/sign")
+    desk.connect()
+    for what, (code, document) in altered.items():
+        desk.page.fill("#tx-text", json.dumps(document))
+        assert desk.alert(code), what
+        assert desk.page.query_selector("#sign-file") is None, what
+        desk.page.fill("#tx-text", "")
+        desk.page.wait_for_selector("[role=alert]", state="detached")
+    # As it was written it is read, and is another account's.
+    desk.open(json.dumps(good), tmp_path)
+    desk.alert("NOT_SENDER")
+    assert desk.page.is_disabled("#sign-file")
+    keeps_nobody_out(desk.page)
     desk.untouched()
+
+
+def test_job__that_attesters_judge__is_shown_with_its_verdict(desk: Desk, attested: Attested) -> None:
+    page, job = desk.page, attested.submitted()
+    lease = attested.lease(job)
+    go(page, f"#/job/{job}")
+    becomes(page, verdicts, [("submitted", "none yet", lease["result_cid"])], "its result")
+    assert "not known yet" in page.inner_text("#needed")
+    signed = [str(attested.attest(job, name)[0]) for name in ("ada", "cid")]
+    attested.confirm(job, *signed)
+    (said,) = [one["text"] for one in events(desk.place, job) if one["event"] == "Ruled"]
+    said += "; 2 signatures, of 3 attesters of whom 2 must sign"
+    becomes(page, verdicts, [("settled", said, lease["result_cid"])], "the verdict")
+    assert page.inner_text("#needed").startswith("2 of 3 attesters")
+    page.click("text=The attesters")
+    assert sorted(attested.addresses) == page.inner_text("details:has-text('The attesters') ul").split()
+    keeps_nobody_out(page)
+    shoot(page, "judged")
+    assert prepare(desk.place, "job", "show", job)["verify"] in page.inner_text("main")
+
+
+def test_job__with_parents_and_children__is_drawn_among_them(desk: Desk) -> None:
+    place, page = desk.place, desk.page
+    parent = prepare(place, "submit", job_file(place, "parent"), "--anyway")["job"]
+    child = prepare(place, "submit", job_file(place, "child"), "--after", f"{parent}:always", "--anyway")["job"]
+    last = prepare(place, "submit", job_file(place, "last"), "--after", child, "--anyway")["job"]
+    go(page, f"#/job/{child}")
+    page.click("text=Show what it waits for, and what waits for it")
+    wanted = [
+        f"this job (\N{DOTTED CIRCLE} blocked) waits for {parent} (\N{WHITE CIRCLE} open): always",
+        f"{last} (\N{DOTTED CIRCLE} blocked) waits for this job (\N{DOTTED CIRCLE} blocked): success",
+    ]
+    becomes(page, around, wanted, "the jobs around it")
+    shown = prepare(place, "job", "show", child)["parents"]
+    assert [(row["job"], row["condition"], row["text"].split(",")[0]) for row in shown] == [(parent, "always", "open")]
+    assert page.locator("svg a").count() == 3
+    keeps_nobody_out(page)
+    shoot(page, "around")
+    prepare(place, "job", "cancel", parent)
+    page.wait_for_selector("#around >> text=cancelled")
+
+
+def around(page: Page) -> list[str]:
+    return [" ".join(line.split()) for line in page.locator("#around li").all_inner_texts()]
+
+
+def verdicts(page: Page) -> list[tuple[str, str, str]]:
+    rows = table(page, "verdict").rows
+    return [(row["state"].text.split()[-1], row["verdict"].text, row["result"].text) for row in rows]
+
+
+def events(place: Town, job: str) -> list[Any]:
+    return [json.loads(line) for line in place.hearth("job", "events", job, "--json").out.splitlines()]
 
 
 def changes(page: Page) -> list[tuple[str, str, str]]:
@@ -257,12 +257,13 @@ def test_gov__a_change_of_the_command__is_shown_as_it_shows_it_and_executed_when
         seats = page.inner_text("#seats")
         assert status["council"] in seats and "posts are governed by the Steward" in seats
         desk.connect()
-        until_due(place, status["changes"][0]["due"])
+        until_due(place, next(row["due"] for row in status["changes"] if row["change"] == report["change"]))
         page.click(f"text=Carry out {report['change'][:14]}")
         becomes(
             page, lambda page: [row["state"].text.split()[-1] for row in table(page, "when").rows], ["executed"], "it"
         )
         becomes(page, changes, listed(place), "the changes")
+        keeps_nobody_out(page)
         shoot(page, "gov")
 
         assert len(desk.wallet.sent) == 1

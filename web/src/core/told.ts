@@ -112,6 +112,7 @@ function ofNodes({ function: name, args }: Prepared, { asset }: Network): Told {
   }
 }
 
+// All that is offered, and of a worker that registers what it asks: the ask of a node has a call of its own.
 function offerRows(args: Prepared["args"], withAsk: boolean, asset: Network["asset"]): Told["rows"] {
   const { ask, ...offer } = unpackOffer(args["offer"] as bigint);
   const sizes = Object.entries(offer).map(([name, value]) => `${name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)} ${value}`);

@@ -49,7 +49,17 @@ export function SignPage({ context }: { readonly context: Context }) {
       </p>
       <p>
         <label>
-          The file <input type="file" id="tx-file" accept=".json,application/json" onChange={(event) => pick(event.currentTarget.files?.[0])} />
+          The file{" "}
+          <input
+            type="file"
+            id="tx-file"
+            accept=".json,application/json"
+            // The same file may be another one by now, and picking it is no change to a browser.
+            onClick={(event) => {
+              event.currentTarget.value = "";
+            }}
+            onChange={(event) => pick(event.currentTarget.files?.[0])}
+          />
         </label>
       </p>
       <p>

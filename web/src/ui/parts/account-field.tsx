@@ -15,7 +15,7 @@ export function AccountField({ id, label, value, change }: Props) {
   return (
     <p>
       <label for={id}>{label}</label>{" "}
-      <input id={id} class="mono" size={44} autocomplete="off" spellcheck={false} placeholder="0x…" value={value} onInput={(event) => change(event.currentTarget.value)} />
+      <input type="text" id={id} class="mono" autocomplete="off" spellcheck={false} placeholder="0x…" value={value} onInput={(event) => change(event.currentTarget.value)} />
     </p>
   );
 }

@@ -6,9 +6,9 @@ import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
 import type { Prepared } from "../../core/prepared";
 import type { Told } from "../../core/told";
-import { NATIVE } from "../../core/units";
+import { type Asset, formatAmount, NATIVE } from "../../core/units";
 import { hrefOf } from "../router";
-import { Amount, Stranger, Whole } from "./shown";
+import { Stranger, Whole } from "./shown";
 
 interface Props {
   readonly call: Prepared;
@@ -36,11 +36,16 @@ export function CallCard({ call, told, network }: Props) {
         <dd><Whole hex={call.from} /></dd>
         <dt>your wallet will show</dt>
         <dd>
-          {call.approve > 0n && <>first, if less is approved, an approval of exactly <Amount value={call.approve} asset={asset} />; then </>}
-          <Amount value={call.value} asset={asset.address === null ? asset : NATIVE} /> to <Whole hex={call.to} /> ({call.contract}), function{" "}
+          {call.approve > 0n && <>first, if less is approved, an approval of exactly <Exact value={call.approve} asset={asset} />; then </>}
+          <Exact value={call.value} asset={asset.address === null ? asset : NATIVE} /> to <Whole hex={call.to} /> ({call.contract}), function{" "}
           <code>{call.function}</code>, on chain {String(network.chainId)}
         </dd>
       </dl>
     </>
   );
+}
+
+// All digits, as a wallet shows them.
+function Exact({ value, asset }: { readonly value: bigint; readonly asset: Asset }) {
+  return <data value={String(value)}>{formatAmount(value, asset)}</data>;
 }
