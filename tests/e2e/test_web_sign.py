@@ -216,6 +216,13 @@ def test_job__with_parents_and_children__is_drawn_among_them(desk: Desk) -> None
     page.wait_for_selector("#around >> text=cancelled")
 
 
+def test_routes__that_are_reserved__show_the_jobs_and_have_no_link(desk: Desk) -> None:
+    for route in ("dispute", "live"):
+        go(desk.page, f"#/{route}/0x{'0d' * 32}")
+        desk.page.wait_for_selector("h1:text-is('Jobs')")
+        assert desk.page.query_selector(f"a[href*='{route}']") is None
+
+
 def around(page: Page) -> list[str]:
     return [" ".join(line.split()) for line in page.locator("#around li").all_inner_texts()]
 
