@@ -90,18 +90,25 @@ def test_sign__a_job_that_the_command_prepared__is_posted_and_its_page_found(des
     desk.page.wait_for_selector(".state-open")
 
 
-def test_sign__a_cancellation_that_the_page_saved__ends_the_job(desk: Desk, tmp_path: Path) -> None:
-    job = prepare(desk.place, "submit", job_file(desk.place, "saved"), "--anyway")["job"]
-    go(desk.page, f"#/job/{job}")
-    desk.page.click("#save-acts summary")
-    text = desk.saved("text=Save: Cancel unit 0")
-    assert json.loads(text)["schema"] == "hearth.tx/1" and json.loads(text)["action"] == "jobs.cancel"
+def test_sign__cancellations_that_the_page_saved__end_their_jobs_in_their_order(desk: Desk, tmp_path: Path) -> None:
+    jobs = [prepare(desk.place, "submit", job_file(desk.place, name), "--anyway")["job"] for name in ("one", "two")]
+    texts = []
+    for job in jobs:
+        go(desk.page, f"#/job/{job}")
+        desk.page.wait_for_selector(f"main >> text={job}")
+        desk.page.click("#save-acts summary")
+        texts.append(json.loads(desk.saved("text=Save: Cancel unit 0")))
+    assert [(text["schema"], text["action"]) for text in texts] == [("hearth.tx/1", "jobs.cancel")] * 2
     desk.untouched()
-    desk.open(text, tmp_path)
-    assert "Cancel unit 0 of a job" in desk.told()
+    desk.open(json.dumps({"prepared": texts}), tmp_path)
+    told = desk.told()
+    assert told.index(jobs[0]) < told.index(jobs[1]) and told.count("Cancel unit 0 of a job") == 2
     desk.sign()
 
-    assert desk.place.client.jobs.reads.look(job).units[0].state is State.CANCELLED
+    reads, rpc = desk.place.client.jobs.reads, desk.place.rpc
+    assert [reads.look(job).units[0].state for job in jobs] == [State.CANCELLED] * 2
+    first, second = (int(rpc("eth_getTransactionReceipt", one)["blockNumber"], 16) for one in desk.wallet.sent)
+    assert first < second
 
 
 def test_sign__a_withdrawal_that_the_page_saved__is_one_that_the_command_sends(desk: Desk, tmp_path: Path) -> None:

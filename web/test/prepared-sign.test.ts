@@ -165,6 +165,15 @@ describe("a file's calls", () => {
     expect(scene.sent).toHaveLength(2);
   });
 
+  it("that may have been sent once are still so after a second try was refused", async () => {
+    const calls = await read("coin", "pause");
+    let code = -32603;
+    const scene = new Scene("coin", senderOf(calls), { eth_sendTransaction: () => failing({ code, message: "no" })() });
+    expect(await scene.sign(calls)).toBe("WALLET_FAILED");
+    code = 4001;
+    expect([await scene.sign(calls, true), await scene.sign(calls)]).toEqual(["USER_REFUSED", "SIGNED_BEFORE"]);
+  });
+
   it("that stopped half way go on where they stopped", async () => {
     const calls = await read("coin", "pause", "drop");
     let count = 0;

@@ -59,11 +59,13 @@ export class PreparedCalls {
       await carryOut(this.market, this.session, this.#approval(call), shown, this.pause, this.signal);
     }
     this.tell(place, "signing");
+    const earlier = await this.signed.find(id);
     await this.signed.write({ id, at: time, done: false });
     try {
       await carryOut(this.market, this.session, actOf(call, this.market), shown, this.pause, this.signal);
     } catch (error) {
-      if (isUnsent(error)) await this.signed.drop(id);
+      // That nothing was sent now says nothing of an earlier time.
+      if (isUnsent(error)) await (earlier === undefined ? this.signed.drop(id) : this.signed.write(earlier));
       throw error;
     }
     await this.signed.write({ id, at: time, done: true });
