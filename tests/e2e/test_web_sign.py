@@ -18,7 +18,7 @@ from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import keeps_nobody_out
 from tests.kit.web_desk import Desk, at
-from tests.kit.web_page import becomes, go, table
+from tests.kit.web_page import becomes, follows, go, table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -267,16 +267,14 @@ def test_gov__a_change_of_the_command__is_shown_as_it_shows_it_and_executed_when
     with at(place, chromium, "dev") as desk:
         page, status = desk.page, prepare(place, "gov", "status")
         go(page, "#/gov")
-        becomes(page, changes, listed(place), "the changes")
+        follows(page, changes, lambda: listed(place), "the changes")
         seats = page.inner_text("#seats")
         assert status["council"] in seats and "posts are governed by the Steward" in seats
         desk.connect()
         until_due(place, next(row["due"] for row in status["changes"] if row["change"] == report["change"]))
         page.click(f"text=Carry out {report['change'][:14]}")
-        becomes(
-            page, lambda page: [row["state"].text.split()[-1] for row in table(page, "when").rows], ["executed"], "it"
-        )
-        becomes(page, changes, listed(place), "the changes")
+        page.locator("tr", has_text=report["change"]).get_by_text("executed").first.wait_for()
+        follows(page, changes, lambda: listed(place), "the changes")
         keeps_nobody_out(page)
         shoot(page, "gov")
 
@@ -289,14 +287,14 @@ def test_gov__its_council__takes_a_change_back_and_stops_posts(place: Town, chro
     with at(place, chromium, "council") as council:
         page = council.page
         go(page, "#/gov")
-        becomes(page, changes, listed(place), "the changes")
+        follows(page, changes, lambda: listed(place), "the changes")
         assert "policy: fee_bps 500 -> 300, ack_time 4s -> 9s" in page.inner_text("main")
         council.connect()
         page.click("text=/Take back 0x.* for good/")
         page.wait_for_selector("text=dropped")
         page.click("text=Stop new registrations for 7 days")
         page.wait_for_selector("#registrations >> text=paused now until")
-        becomes(page, changes, listed(place), "the changes")
+        follows(page, changes, lambda: listed(place), "the changes")
 
         assert page.is_disabled("text=Stop new registrations for 7 days")
         status = prepare(place, "gov", "status")
