@@ -4,8 +4,10 @@ import { useState } from "preact/hooks";
 
 import type { Market } from "../../chain/market";
 import type { Hex } from "../../core/bytes";
+import { expirableFrom } from "../../core/lapse";
 import { documentText } from "../../core/prepared";
 import { escrowAtPost } from "../../core/money";
+import { unpackPolicy } from "../../core/words";
 import { save } from "../../data/save";
 import { postCall } from "../../wallet/calls";
 import type { Entry } from "../../wallet/journal";
@@ -75,7 +77,8 @@ function Made({ market, entry, posted }: Ready & { readonly market: Market }) {
   return (
     <p class="good">
       Saved. {asset.address !== null && <>Before, <Whole hex={contracts.JobRegistry} /> must be approved for just <Amount value={escrowAtPost(terms)} asset={asset} />. </>}
-      It is to be sent before <Moment at={terms.deadline} />, as early as can be. Then this is the job: {link}
+      The chain takes it before <Moment at={expirableFrom(terms, unpackPolicy(terms.policy))} />, and the sooner the longer its workers have. Then
+      this is the job: {link}
     </p>
   );
 }
