@@ -20,7 +20,7 @@ from hearth.market.events import Finished, JobPosted, Started, Submitted, topic_
 from hearth.protocol import words
 from hearth.protocol.types import Needs, Outcome
 from tests.chaos.reorgs import go_back
-from tests.kit import build
+from tests.kit import build, web_axe
 from tests.kit.browser import Watched, browser, shoot, watched
 from tests.kit.http import MIB
 from tests.kit.running import wait
@@ -32,9 +32,7 @@ from tests.kit.web_page import (
     failure,
     follows,
     go,
-    grave,
     jobs,
-    require_axe,
     table,
     tables,
     terms,
@@ -858,13 +856,16 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
     assert focused(page)["title"] == job
 
 
-ROUTES = ("jobs", "job", "submit", "market", "workers", "keepers", "network", "check", "files", "wallet", "about")
+ROUTES = (
+    *("jobs", "job", "submit", "market", "workers", "keepers", "network", "gov", "sign", "check", "files", "wallet"),
+    "about",
+)
 
 
 @pytest.fixture(scope="module")
 def axe() -> str:
     """The text of axe-core, which finds what keeps people out."""
-    return require_axe()
+    return web_axe.axe()
 
 
 def ready(market: WebMarket, page: Page, name: str) -> None:
@@ -882,7 +883,9 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
             button.click()
     elif name == "about":
         page.wait_for_selector("text=bafy")
-    elif name not in ("submit", "check", "files", "wallet"):
+    elif name == "gov":
+        page.wait_for_selector("#seats")
+    elif name not in ("submit", "sign", "check", "files", "wallet"):
         page.wait_for_selector("main tbody tr")
 
 
@@ -899,7 +902,7 @@ def test_looks__both_themes_at_320_pixels_and_wide__keep_nobody_out(
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, (theme, width)
         # Colours are the theme's at any width, and what is wide is so in any theme.
         if (theme, width) != ("dark", 320):
-            assert grave(page) == [], (theme, width)
+            assert web_axe.grave(page) == [], (theme, width)
         shoot(page, f"{name}-{theme}-{width}")
 
 
@@ -912,7 +915,7 @@ def test_looks__what_failed__keeps_nobody_out_either(market: WebMarket, through:
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
-            assert grave(page) == []
+            assert web_axe.grave(page) == []
             shoot(page, f"jobs-liar-{theme}")
 
 

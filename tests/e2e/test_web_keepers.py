@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from hearth.protocol.types import State
 from tests.kit.browser import Watched, browser, shoot, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
+from tests.kit.web_desk import serve
 from tests.kit.web_page import HIDE, Table, becomes, table, tables, terms, unseen
 from tests.kit.web_wallet import WebWallet
 
@@ -96,11 +96,7 @@ def open_page(left: Left, seen: Watched) -> tuple[Page, WebWallet]:
     place = left.place
     wallet = WebWallet(place, DEVNET_ACCOUNTS["keeper"])
     wallet.install(seen.page.context)
-    if "web" not in place.processes:
-        place.start("web", "-m", "hearth.cli", "web", "--port", "0")
-    log = place.home / "web.log"
-    found = wait(lambda: re.search(r"http://127\.0\.0\.1:\d+/#token=\S+", log.read_text()), "hearth web serves", 30)
-    seen.page.goto(str(found.group()))
+    seen.page.goto(serve(place))
     seen.page.click("nav a[href='#/keepers']")
     seen.page.wait_for_selector("h2 >> text=Due now")
     return seen.page, wallet

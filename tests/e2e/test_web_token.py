@@ -18,8 +18,8 @@ from hearth.protocol.types import State
 from tests.kit.browser import browser, shoot, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.web_axe import axe, grave
 from tests.kit.web_desk import OPEN, Desk
-from tests.kit.web_page import grave, require_axe
 from tests.kit.web_wallet import WebWallet
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_token__what_an_approval_left__is_shown_and_revoked(desk: Desk[WebWallet
     page.fill("#to-second", OTHER)
     page.wait_for_selector(f"button:has-text('{OTHER}')")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
-    page.evaluate(require_axe())
+    page.evaluate(axe())
     assert grave(page) == []
     page.click("text=Revoke what JobRegistry may take")
     page.wait_for_selector("tr:has-text('JobRegistry') data[value='0']")

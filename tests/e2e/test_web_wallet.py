@@ -19,9 +19,9 @@ from hearth.spec import load_spec
 from tests.kit.browser import require_chromium, shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.web_axe import axe, grave
 from tests.kit.web_desk import OPEN, Desk
 from tests.kit.web_extension import ExtensionWallet, bundle, extension_wallet
-from tests.kit.web_page import grave, require_axe
 
 pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
 DIGITS, ATTESTED = EXAMPLES / "digits", EXAMPLES / "attested"
@@ -236,7 +236,7 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     assert page.query_selector("#sign") is None
     desk.pick_attesters(keys)
     page.wait_for_selector("#sign")
-    page.evaluate(require_axe())
+    page.evaluate(axe())
     page.set_viewport_size({"width": 320, "height": 800})
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]

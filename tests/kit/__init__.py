@@ -21,6 +21,7 @@ A real chain
     own_market  `OwnMarket`, a market deployed on a geth by the README's commands, with a worker and a keeper
     readme    the README's commands, run as a user runs them
     web_desk  `Desk`, the page at #/submit as its reader uses it
+    web_sign_desk  `SignDesk`, the page at #/sign as its reader uses it
     web_extension  `ExtensionWallet`, a wallet that is a browser's extension
 
 No chain

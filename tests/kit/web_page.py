@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.kit.node import WEB
-from tests.kit.require import require
 from tests.kit.running import wait
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ HIDE = """(hidden) => {
 """Tell a page that its tab is hidden, or shown again."""
 _HIDDEN = r"""() => (document.body.innerText.match(
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g) ?? [])"""
-GRAVE = ("serious", "critical")
 SECONDS = 30.0
 """How long what a page should come to show may take."""
 
@@ -95,19 +92,6 @@ def jobs(page: Page) -> dict[str, tuple[str, str, str]]:
 def failure(page: Page) -> str:
     """Return what the page says went wrong, "" for nothing."""
     return " ".join(page.locator(".failure").all_inner_texts())
-
-
-def require_axe() -> str:
-    """Return the text of axe-core, which finds what keeps people out; skip or fail the test where it is missing."""
-    path = WEB / "node_modules" / "axe-core" / "axe.min.js"
-    require("web", path.exists(), "axe-core is missing in web/node_modules; make setup installs it")
-    return path.read_text(encoding="utf-8")
-
-
-def grave(page: Page) -> list[tuple[str, str]]:
-    """Return what axe, once it is in the page, finds of a serious or critical kind: the rule, and the first element."""
-    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in GRAVE]
 
 
 def go(page: Page, route: str) -> None:

@@ -20,9 +20,10 @@ SIGNED: Final[Mapping[str, tuple[str, ...]]] = {
         *("settle", "settle_batch", "close", "reclaim", "expire", "unlock"),
     ),
     "Lens": ("performUpkeep",),
+    "Attesters": ("confirm",),
     "Steward": ("queue", "drop", "drop_previous_policy", "pause", "accept_council", "execute", "accept_governor"),
 }
-"""By contract the calls that change something and that a person signs in a page."""
+"""By contract the calls that a person signs in a page, or that a page reads of others, and that change something."""
 _TOKEN: Final = {
     "balanceOf": ("view", "uint256"),
     "allowance": ("view", "uint256"),
@@ -36,8 +37,8 @@ _TOKEN: Final = {
 def tables() -> Mapping[str, Any]:
     """Return an ABI for each contract, the token's, every event's and the refusal's.
 
-    Of a contract it has every view, and the calls that a person signs; what workers, judges and other contracts call is
-    left out. Each contract has a constant of its own, so that a page carries only those that it uses.
+    Of a contract it has every view, the calls that a person signs and `confirm`; what else workers, judges and other
+    contracts call is left out. Each contract has a constant of its own, so that a page carries only those that it uses.
     """
     functions = {f"{_constant(name)}_ABI": _functions(name) for name in CONTRACTS}
     events: dict[str, Any] = {}

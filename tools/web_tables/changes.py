@@ -1,15 +1,22 @@
-"""What a market's Steward may be asked for, and its times in seconds (hearth/market/changes.py)."""
+"""What a market's Steward may be asked for, its times in seconds, and the fields of a policy (changes.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from hearth.client import changes as told
 from hearth.market import changes
+from hearth.protocol.types import Policy
+from tools.web_tables.words import camel
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the operations by name, the states of a change that is over, and times in seconds."""
+    """Return the operations by name, the states of a change that is over, times in seconds, and a policy's fields.
+
+    Of each field: its name in the library and in the page, and of what kind its value is.
+    """
     return {
         "CHANGE_OP": {op.name: int(op) for op in changes.ChangeOp},
         "ADDRESS_OPS": [int(op) for op in changes.ChangeOp if op.names_an_address],
@@ -21,4 +28,14 @@ def tables() -> Mapping[str, Any]:
         "POLICY_GRACE": changes.POLICY_GRACE,
         "PAUSE_TIME": changes.PAUSE_TIME,
         "PAUSE_EVERY": changes.PAUSE_EVERY,
+        "KINDS": {int(op): kind for op, kind in told.KINDS.items()},
+        "OVER": told.OVER,
+        "MAX_LOOKED": told.MAX_LOOKED,
+        "POLICY_FIELDS": [[field.name, camel(field.name), _kind(field.name)] for field in fields(Policy)],
     }
+
+
+def _kind(name: str) -> str:
+    if name in told.AMOUNTS:
+        return "amount"
+    return "span" if name in told.SPANS else "number"

@@ -162,17 +162,25 @@ export class Jobs {
 
   // Look for the terms of jobs that were posted before a block, no further back than it is worth.
   async #learn(jobs: readonly Hex[], before: number): Promise<void> {
-    const missing = new Set(jobs.filter((job) => !this.#terms.has(job)));
-    if (missing.size === 0) return;
+    const missing = jobs.filter((job) => !this.#terms.has(job));
+    const found = await this.posts(missing, before);
+    for (const job of missing) this.#terms.set(job, found.get(job)?.terms ?? null);
+  }
+
+  // Find the posts of some jobs that were posted before a block; those that are further back than it is worth are left out.
+  async posts(jobs: readonly Hex[], before: number): Promise<ReadonlyMap<Hex, Posted>> {
+    const found = new Map<Hex, Posted>();
+    const missing = new Set(jobs);
+    if (missing.size === 0) return found;
     const from = Math.max(this.market.network.deployBlock, before - FAR);
     for await (const { posts } of this.#posts(from, before, [...missing])) {
       for (const { posted } of posts) {
-        this.#terms.set(posted.jobId, posted.terms);
+        found.set(posted.jobId, posted);
         missing.delete(posted.jobId);
       }
-      if (missing.size === 0) return;
+      if (missing.size === 0) break;
     }
-    for (const job of missing) this.#terms.set(job, null);
+    return found;
   }
 
   // Read a job's events from its post up to a block, oldest first; those that fit no unit of it are strays.

@@ -1,4 +1,4 @@
-// What a market's Steward may be asked for, and its times in seconds (hearth/market/changes.py).
+// What a market's Steward may be asked for, its times in seconds, and the fields of a policy (changes.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/changes.py.
 
 export const CHANGE_OP = {
@@ -27,3 +27,39 @@ export const POLICY_GRACE = 86400 as const;
 export const PAUSE_TIME = 604800 as const;
 
 export const PAUSE_EVERY = 2592000 as const;
+
+export const KINDS = {
+  1: "policy",
+  2: "minimum-stake",
+  3: "governor posts",
+  4: "governor registrations",
+  5: "council",
+  6: "guardian",
+} as const;
+
+export const OVER = 10 as const;
+
+export const MAX_LOOKED = 10000 as const;
+
+export const POLICY_FIELDS = [
+  ["version", "version", "number"],
+  ["fee_bps", "feeBps", "number"],
+  ["min_bond_bps", "minBondBps", "number"],
+  ["claim_ramp", "claimRamp", "span"],
+  ["fresh_delay", "freshDelay", "span"],
+  ["fetch_floor", "fetchFloor", "span"],
+  ["reserved", "reserved", "number"],
+  ["min_price", "minPrice", "amount"],
+  ["min_keeper_fee", "minKeeperFee", "amount"],
+  ["probation_price", "probationPrice", "amount"],
+  ["min_match_window", "minMatchWindow", "span"],
+  ["ack_time", "ackTime", "span"],
+  ["open_claim_after", "openClaimAfter", "span"],
+  ["cancel_notice", "cancelNotice", "span"],
+  ["grace_floor", "graceFloor", "span"],
+  ["start_fee_seconds", "startFeeSeconds", "span"],
+  ["min_challenge_window", "minChallengeWindow", "span"],
+  ["key_timeout", "keyTimeout", "span"],
+  ["reserved_high", "reservedHigh", "number"],
+  ["min_checkpoint", "minCheckpoint", "span"],
+] as const;

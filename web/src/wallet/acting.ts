@@ -8,26 +8,28 @@ import { gasCost, requireFunds } from "../core/posting";
 import type { Call } from "./calls";
 import type { Session, Shown } from "./request";
 
-// What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent.
+// What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent; and what it
+// takes of the market's asset, nothing where it does not say.
 export interface Act {
   readonly call: Call;
   readonly what: string;
   readonly gas: bigint;
   readonly money: string;
+  readonly pays?: bigint;
 }
 
 // Send it and wait for its block. Throws FUNDS_SHORT, REFUSED, TX_FAILED, STOPPED, and what `Session.send` does.
 export async function carryOut(
   market: Market,
   session: Session,
-  { call, what, gas, money }: Act,
+  { call, what, gas, money, pays = 0n }: Act,
   shown: Shown,
   pause: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const at = await market.head();
   const [fees, purse] = await Promise.all([readFees(market, at), readPurse(market, at, shown.account)]);
-  requireFunds(shown.account, market.network, purse, 0n, gasCost(gas, fees), what);
+  requireFunds(shown.account, market.network, purse, pays, gasCost(gas, fees), what);
   await dryRun(market, call, shown.account);
   const hash = await session.send(call, shown, money);
   for (;;) {

@@ -12,6 +12,7 @@ import { parentsHash } from "../core/parents";
 import { jobIdOfWords } from "../core/terms";
 import type { Terms } from "../core/types";
 import { packTerms, type TermsWords, unpackPolicy, unpackTerms } from "../core/words";
+import { OwnStore } from "./store";
 
 // What is kept of a job. Words are 0x-hex of 32 bytes; `hash` is the transaction that the wallet named last, "" before.
 export interface Kept {
@@ -142,37 +143,14 @@ function down(error: unknown): never {
 
 // ---- in the browser ----
 
-const DATABASE = "hearth.posted";
-const STORE = "posted";
-
-// The journal's own database, which no clearing of caches touches. It is opened anew for each use, so that it never stands in
-// the way of another tab.
+// The journal's own database, which no clearing of caches touches.
+const STORE = new OwnStore("hearth.posted", "posted", "job");
 export const browserShelf: Shelf = {
-  all: () => inStore<unknown[]>("readonly", (store) => store.getAll()),
+  all: () => STORE.use<unknown[]>("readonly", (store) => store.getAll()),
   put: async (record) => {
-    await inStore("readwrite", (store) => store.put(record));
+    await STORE.use("readwrite", (store) => store.put(record));
   },
   drop: async (job) => {
-    await inStore("readwrite", (store) => store.delete(job));
+    await STORE.use("readwrite", (store) => store.delete(job));
   },
 };
-
-async function inStore<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
-  const open = await new Promise<IDBDatabase>((done, fail) => {
-    const asked = indexedDB.open(DATABASE, 1);
-    asked.onupgradeneeded = () => asked.result.createObjectStore(STORE, { keyPath: "job" });
-    asked.onsuccess = () => done(asked.result);
-    asked.onerror = asked.onblocked = () => fail(asked.error ?? new Error("it does not open"));
-  });
-  try {
-    return await new Promise<T>((done, fail) => {
-      // Money hangs on it: it is on the disk before the wallet opens.
-      const transaction = open.transaction(STORE, mode, { durability: "strict" });
-      const asked = act(transaction.objectStore(STORE));
-      transaction.oncomplete = () => done(asked.result);
-      transaction.onabort = transaction.onerror = () => fail(transaction.error ?? asked.error ?? new Error("not written"));
-    });
-  } finally {
-    open.close();
-  }
-}

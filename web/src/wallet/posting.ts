@@ -60,7 +60,8 @@ export class Posting {
   constructor(
     private readonly market: Market,
     private readonly journal: Journal,
-    private readonly session: Session,
+    // Undefined where nothing is signed here: `prepare` alone works then.
+    private readonly session: Session | undefined,
     private readonly tell: (step: Step, note: string) => void,
     // Waits until the next look at the chain.
     private readonly pause: () => Promise<void>,
@@ -82,19 +83,35 @@ export class Posting {
       if (known?.posted === true) return { job: known.entry.kept.job, block: undefined, earlier: true };
       const wanted = known?.entry.terms ?? terms;
       await this.#require(draft, wanted, ground, choice);
-      if (escrowAtPost(wanted) !== choice.escrow) {
-        const { asset } = this.market.network;
-        const now = showAmount(escrowAtPost(wanted), asset);
-        throw new HearthError("CHANGED", `the market's parameters changed, and it would take ${now} now: nothing was sent`, "look again");
-      }
+      await this.#requireFunds(wanted, ground);
       if (known !== undefined) return this.#send(known.entry, choice.shown, false);
-      this.tell("journalling", "");
-      const packed = packParents(parentsOf(spec));
-      const { number, hash, time } = ground.at;
-      const about = { fingerprint, name: spec.name, spec: String(cidOfDigest(fromHex(terms.spec))), parents: packed };
-      const entry = await this.journal.write({ ...about, block: { number, hash, time } }, { ...terms, salt: this.salt() });
-      return this.#send(entry, choice.shown, true);
+      return this.#send(await this.#write(draft, terms, fingerprint, ground), choice.shown, true);
     });
+  }
+
+  // Journal a job's terms for an account whose key is elsewhere, and send nothing: the same file gives the same job again, until
+  // it is posted. What the account holds is not asked for: it may be paid later. Throws as `post` does.
+  async prepare(draft: Draft, account: Hex, choice: Omit<Choice, "shown">): Promise<{ readonly entry: Entry; readonly posted: boolean }> {
+    const { spec } = draft.loaded;
+    this.tell("looking", "");
+    const ground = await readGround(this.market, await this.market.head());
+    const terms = this.#terms(draft, account, ground);
+    const fingerprint = await fingerprintOf(terms, spec.limits.deadline);
+    return this.#alone(fingerprint, async () => {
+      const known = choice.again ? undefined : await this.#pending(fingerprint, ground);
+      if (known?.posted === true) return known;
+      await this.#require(draft, known?.entry.terms ?? terms, ground, choice);
+      return known ?? { entry: await this.#write(draft, terms, fingerprint, ground), posted: false };
+    });
+  }
+
+  // Journal new terms under a salt of their own.
+  async #write({ loaded }: Draft, terms: Terms, fingerprint: Hex, { at }: Ground): Promise<Entry> {
+    const { spec } = loaded;
+    this.tell("journalling", "");
+    const { number, hash, time } = at;
+    const about = { fingerprint, name: spec.name, spec: String(cidOfDigest(fromHex(terms.spec))), parents: packParents(parentsOf(spec)) };
+    return this.journal.write({ ...about, block: { number, hash, time } }, { ...terms, salt: this.salt() });
   }
 
   // Sign journalled terms again, as they are; their sources were stored when they were journalled. Throws as `post` does, and OVER
@@ -134,7 +151,7 @@ export class Posting {
     return undefined;
   }
 
-  async #require(draft: Draft, terms: Terms, ground: Ground, { anyway }: Choice): Promise<void> {
+  async #require(draft: Draft, terms: Terms, ground: Ground, { anyway, escrow }: Omit<Choice, "shown">): Promise<void> {
     const { network } = this.market;
     const { spec } = draft.loaded;
     const policy = unpackPolicy(terms.policy);
@@ -150,7 +167,9 @@ export class Posting {
     }
     await requireGates(this.market, ground, terms, policy);
     if (!anyway) requireTaker(gatesOf(ground.fleet, terms, policy), enoughFor(spec, ground.fleet, terms, policy, network.asset));
-    await this.#requireFunds(terms, ground);
+    if (escrowAtPost(terms) === escrow) return;
+    const now = showAmount(escrowAtPost(terms), network.asset);
+    throw new HearthError("CHANGED", `the market's parameters changed, and it would take ${now} now: nothing was sent`, "look again");
   }
 
   async #requireFunds(terms: Terms, ground: Ground): Promise<void> {
@@ -193,7 +212,7 @@ export class Posting {
     this.tell("approving", "");
     await dryRun(this.market, call, shown.account);
     const money = "an approval moves nothing: your tokens are in your account";
-    const hash = await this.session.send(call, shown, money);
+    const hash = await this.#wallet().send(call, shown, money);
     while (!(await allowed().catch(() => false))) {
       await this.#requireNotFailed(hash, money);
       await this.#wait(money);
@@ -210,7 +229,7 @@ export class Posting {
     this.tell("signing", "");
     let hash: Hex | undefined;
     let failed: { readonly error: unknown } | undefined;
-    this.session.send(call, shown, money).then(
+    this.#wallet().send(call, shown, money).then(
       async (found) => {
         hash = found;
         this.tell("waiting", `transaction ${found}`);
@@ -229,6 +248,11 @@ export class Posting {
       if (hash !== undefined) await this.#requireNotFailed(hash, "the escrow is in your account: its gas alone is gone");
       await this.#wait(money);
     }
+  }
+
+  #wallet(): Session {
+    if (this.session === undefined) throw new HearthError("NO_ACCOUNT", "no wallet is connected: nothing was sent", "connect one");
+    return this.session;
   }
 
   // While money may be on its way an RPC that fails is asked again, and ends nothing.

@@ -9,6 +9,7 @@ import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import type { MarketEvent } from "../../core/events";
 import { Strays } from "../../core/logs";
+import { bond } from "../../core/money";
 import { type Parent, unpackParents } from "../../core/parents";
 import type { Network } from "../../core/network";
 import { eventsIn, type Posted } from "../../core/posted";
@@ -24,11 +25,13 @@ import { cidOfDigest } from "../../core/cid";
 import { fromHex } from "../../core/bytes";
 import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import { CONDITION } from "../../generated/parents";
-import { BILLING, STATE } from "../../generated/states";
+import { BILLING, STATE, TERMS_FLAG } from "../../generated/states";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
 import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
+import { Family } from "../parts/graph";
+import { Judged } from "../parts/judged";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
 import { Amount, Moment, State, Stranger, Whole } from "../parts/shown";
@@ -142,7 +145,11 @@ export function JobPage({ context }: { readonly context: Context }) {
             events={whole.value.events}
           />
           <Units whole={asOf(whole.value, ready.head.time)} />
-          <TermsOf posted={whole.value.standing.posted} asset={network.asset} attesters={network.contracts.Attesters} />
+          <Judged market={ready.market} standing={asOf(whole.value, ready.head.time).standing} events={whole.value.events} />
+          {reader !== undefined && (
+            <Family key={job} reader={reader} posted={whole.value.standing.posted} head={ready.head} changed={ready.changed.hash} />
+          )}
+          <TermsOf standing={whole.value.standing} asset={network.asset} attesters={network.contracts.Attesters} />
           <AsCommands job={job} />
         </>
       )}
@@ -367,7 +374,8 @@ function Attempts({ count, of }: { readonly count: number; readonly of: readonly
 
 const BILLED = { [BILLING.FIXED]: "a fixed price", [BILLING.FUEL]: "by fuel", [BILLING.METERED]: "by the second" };
 
-function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readonly asset: Asset; readonly attesters: Hex }) {
+function TermsOf({ standing, asset, attesters }: { readonly standing: Standing; readonly asset: Asset; readonly attesters: Hex }) {
+  const { posted, view } = standing;
   const { terms, parents } = posted;
   const { needs } = terms;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
@@ -379,6 +387,9 @@ function TermsOf({ posted, asset, attesters }: { readonly posted: Posted; readon
     ["GPU", needs.gpuCount === 0 ? "none" : `${needs.gpuCount} x ${slugOf(needs.tier)} or better, ${needs.vramGib} GiB`],
     ["cores, RAM, disk", `${needs.cores}, ${needs.ramGib} GiB, ${needs.diskGib} GiB`],
     ["judge", judgeOf(terms, attesters)],
+    ["a lease's bond", formatAmount(bond(terms, view.policy), asset)],
+    ...(terms.checkpointEvery === 0 ? [] : [["checkpoints", `every ${formatDuration(terms.checkpointEvery)}; another node can resume it`] as const]),
+    ...((terms.flags & TERMS_FLAG.KEEP) === 0 ? [] : [["results", "kept: the chain itself has their digests"] as const]),
     ["policy", `0x${terms.policy.toString(16)}`],
     ["waits for", parents.length === 0 ? "nothing" : <Parents of={unpackParents(parents)} />],
   ];

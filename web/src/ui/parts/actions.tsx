@@ -16,6 +16,7 @@ import { useWallets } from "../wallet";
 import { Acts, type Offer } from "./acting";
 import { journalOf } from "./sign";
 import { Whole } from "./shown";
+import { SaveActs } from "./save-acts";
 import { Wallet } from "./wallet";
 
 interface Props {
@@ -51,6 +52,7 @@ export function Actions({ market, standing }: Props) {
       {offers.length === 0 && <p class="soft">Nothing is left to cancel or to accept.</p>}
       {account === posted.terms.submitter && <Acts market={market} session={wallets.session} offers={offers} />}
       {account !== undefined && account !== posted.terms.submitter && <p class="soft">The connected account is another one.</p>}
+      <SaveActs market={market} job={posted.jobId} submitter={posted.terms.submitter} offers={offers} />
     </>
   );
 }

@@ -36,7 +36,7 @@ export function Stranger({ text, most = 200 }: { readonly text: string; readonly
   return <bdi class="stranger">{shownLine(text, most)}</bdi>;
 }
 
-const ICONS: Readonly<Record<string, string>> = {
+export const ICONS: Readonly<Record<string, string>> = {
   open: "○",
   blocked: "◌",
   running: "▶",

@@ -13,6 +13,7 @@ import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
 import type { Session } from "../../wallet/request";
 import { hrefOf } from "../router";
+import { Elsewhere } from "./elsewhere";
 import { Failure } from "./failure";
 import { Keys } from "./keys";
 import { Whole } from "./shown";
@@ -89,6 +90,14 @@ export function Sign({ market, session, draft, terms, there }: Props) {
       {!onChain && <p class="soft">Connect a wallet that is on the market's chain.</p>}
       {!there && <p class="soft">Put its data where workers find them first, or say that you sign anyway.</p>}
       <Work work={work} />
+      <Elsewhere
+        market={market}
+        there={there || unseen}
+        prepare={(account) => {
+          const posting = new Posting(market, journalOf(network), undefined, () => undefined, pauseOf(network), new AbortController().signal);
+          return posting.prepare(draft, account, { escrow, anyway, again });
+        }}
+      />
     </>
   );
 }

@@ -1,0 +1,51 @@
+// One prepared call: what it does, its arguments whole, whom it calls, and what it takes.
+
+import { Fragment } from "preact";
+
+import type { Hex } from "../../core/bytes";
+import type { Network } from "../../core/network";
+import type { Prepared } from "../../core/prepared";
+import type { Told } from "../../core/told";
+import { type Asset, formatAmount, NATIVE } from "../../core/units";
+import { hrefOf } from "../router";
+import { Stranger, Whole } from "./shown";
+
+interface Props {
+  readonly call: Prepared;
+  readonly told: Told;
+  readonly network: Network;
+}
+
+export function CallCard({ call, told, network }: Props) {
+  const { asset } = network;
+  return (
+    <>
+      <p class="told">
+        <strong>{told.what}</strong>
+      </p>
+      <dl>
+        {told.rows.map(([name, value]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>
+              {name === "job" ? <a href={hrefOf(["job", value])}><Whole hex={value as Hex} /></a> : value.startsWith("0x") ? <Whole hex={value as Hex} /> : <Stranger text={value} most={1_000} />}
+            </dd>
+          </Fragment>
+        ))}
+        <dt>as</dt>
+        <dd><Whole hex={call.from} /></dd>
+        <dt>your wallet will show</dt>
+        <dd>
+          {call.approve > 0n && <>first, if less is approved, an approval of exactly <Exact value={call.approve} asset={asset} />; then </>}
+          <Exact value={call.value} asset={asset.address === null ? asset : NATIVE} /> to <Whole hex={call.to} /> ({call.contract}), function{" "}
+          <code>{call.function}</code>, on chain {String(network.chainId)}
+        </dd>
+      </dl>
+    </>
+  );
+}
+
+// All digits, as a wallet shows them.
+function Exact({ value, asset }: { readonly value: bigint; readonly asset: Asset }) {
+  return <data value={String(value)}>{formatAmount(value, asset)}</data>;
+}

@@ -1,0 +1,90 @@
+// A job whose account signs on another machine, or is a Safe: its terms are journalled here, and the call is saved as a file.
+
+import { useState } from "preact/hooks";
+
+import type { Market } from "../../chain/market";
+import type { Hex } from "../../core/bytes";
+import { expirableFrom } from "../../core/lapse";
+import { documentText } from "../../core/prepared";
+import { escrowAtPost } from "../../core/money";
+import { unpackPolicy } from "../../core/words";
+import { save } from "../../data/save";
+import { postCall } from "../../wallet/calls";
+import type { Entry } from "../../wallet/journal";
+import { requireOwnPlace } from "../../wallet/place";
+import { hrefOf } from "../router";
+import { AccountField, accountOf } from "./account-field";
+import { Failure } from "./failure";
+import { Amount, Moment, Whole } from "./shown";
+
+interface Props {
+  readonly market: Market;
+  readonly there: boolean;
+  readonly prepare: (account: Hex) => Promise<Ready>;
+}
+
+// Journalled terms, and whether they are posted already.
+interface Ready {
+  readonly entry: Entry;
+  readonly posted: boolean;
+}
+
+export function Elsewhere({ market, there, prepare }: Props) {
+  const [typed, setTyped] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const [found, setFound] = useState<Ready>();
+  const run = async (): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    setFound(undefined);
+    try {
+      // Where nothing may be signed, nothing is journalled either.
+      requireOwnPlace(window);
+      const made = await prepare(accountOf(typed));
+      if (!made.posted) save([fileOf(made.entry, market)], `hearth-post-${made.entry.kept.job.slice(0, 10)}.json`, "application/json");
+      setFound(made);
+    } catch (why) {
+      setError(why);
+    }
+    setBusy(false);
+  };
+  return (
+    <details id="elsewhere">
+      <summary>Sign it on another machine, or with a Safe</summary>
+      <p>
+        What its account is to sign is saved as a file, and nothing is sent. This page finds the job by its id once it is posted, whoever
+        sends it.
+      </p>
+      <AccountField id="elsewhere-account" label="The account that posts and pays" value={typed} change={setTyped} />
+      <p>
+        <button type="button" disabled={busy || !there || typed.trim() === ""} onClick={() => void run()}>
+          Save what it is to sign
+        </button>
+      </p>
+      {!there && <p class="soft">Put its data where workers find them first, or say that you sign anyway.</p>}
+      <div role="status">{found !== undefined && <Made market={market} {...found} />}</div>
+      {error !== undefined && <Failure error={error} />}
+    </details>
+  );
+}
+
+function Made({ market, entry, posted }: Ready & { readonly market: Market }) {
+  const { kept, terms } = entry;
+  const link = <a href={hrefOf(["job", kept.job])}><Whole hex={kept.job} /></a>;
+  if (posted) return <p class="good">It was posted already, and there is nothing to sign: {link}</p>;
+  const { asset, contracts } = market.network;
+  return (
+    <p class="good">
+      Saved. {asset.address !== null && <>Before, <Whole hex={contracts.JobRegistry} /> must be approved for just <Amount value={escrowAtPost(terms)} asset={asset} />. </>}
+      The chain takes it before <Moment at={expirableFrom(terms, unpackPolicy(terms.policy))} />, and the sooner the longer its workers have. Then
+      this is the job: {link}
+    </p>
+  );
+}
+
+function fileOf({ kept, terms }: Entry, { network }: Market): string {
+  const call = postCall(network, terms, kept.parents as readonly Hex[]);
+  const approve = network.asset.address === null ? 0n : escrowAtPost(terms);
+  return documentText(call, { from: terms.submitter, approve, key: `post/${kept.job.slice(2)}`, chainId: network.chainId });
+}

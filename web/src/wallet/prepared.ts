@@ -1,0 +1,148 @@
+// A file's calls signed and sent, in their order, each once the one before is in a block. What is refused is refused before the
+// wallet opens: a call of another account, one that this browser had signed before, and whatever `carryOut` refuses.
+
+import { encodeFunctionData } from "viem/utils";
+
+import type { Market } from "../chain/market";
+import { viewOf } from "../chain/market";
+import { TOKEN_ABI } from "../generated/abi";
+import { APPROVE_GAS, ARGUMENT_BYTES, BYTE_GAS, CANCEL_GAS, GOV_GAS, OWNER_GAS, WITHDRAW_GAS } from "../generated/posting";
+import type { Hex } from "../core/bytes";
+import { HearthError } from "../core/errors";
+import { moment } from "../core/moments";
+import { postGas } from "../core/posting";
+import type { Prepared } from "../core/prepared";
+import { type Act, carryOut } from "./acting";
+import type { Call } from "./calls";
+import type { Session, Shown } from "./request";
+import { SignedCalls, signedId } from "./signed";
+
+// How far a file has come: the place of the call that is signed now, and how many there are.
+export type Tell = (place: number, step: "approving" | "signing" | "skipped") => void;
+
+export class PreparedCalls {
+  constructor(
+    private readonly market: Market,
+    private readonly session: Session,
+    private readonly signed: SignedCalls,
+    private readonly tell: Tell,
+    private readonly pause: () => Promise<void>,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  // Sign all calls of a file. Those of them that this browser had signed, and that a block has, are left out, so that a file that
+  // stopped half way goes on. `again` signs them all once more. Throws NOT_SENDER, SIGNED_BEFORE, JOURNAL_DOWN, BUSY, and what
+  // `carryOut` throws.
+  async sign(calls: readonly Prepared[], shown: Shown, again: boolean): Promise<void> {
+    requireSender(calls, shown.account);
+    const ids = await Promise.all(calls.map((one) => signedId(one, this.market.network)));
+    await this.#alone(ids.join(), async () => {
+      const known = again ? [] : await Promise.all(ids.map((id) => this.signed.find(id)));
+      if (known.length > 0 && known.every((one) => one?.done === true)) throw before(known[0]?.at ?? 0, "was signed here and is in a block");
+      for (const [place, call] of calls.entries()) {
+        const found = known[place];
+        if (found?.done === true) this.tell(place, "skipped");
+        else if (found !== undefined) throw before(found.at, "may have been sent from here");
+        else await this.#one(call, ids[place] as string, place, shown);
+      }
+    });
+  }
+
+  async #one(call: Prepared, id: string, place: number, shown: Shown): Promise<void> {
+    const { time } = await this.market.head();
+    if (call.contract === "token" ? await this.#isAllowed(call, call.args["amount"] as bigint) : false) {
+      this.tell(place, "skipped");
+      return;
+    }
+    if (call.approve > 0n && !(await this.#isAllowed(call, call.approve))) {
+      this.tell(place, "approving");
+      await carryOut(this.market, this.session, this.#approval(call), shown, this.pause, this.signal);
+    }
+    this.tell(place, "signing");
+    const earlier = await this.signed.find(id);
+    await this.signed.write({ id, at: time, done: false });
+    try {
+      await carryOut(this.market, this.session, actOf(call, this.market), shown, this.pause, this.signal);
+    } catch (error) {
+      // That nothing was sent now says nothing of an earlier time.
+      if (isUnsent(error)) await (earlier === undefined ? this.signed.drop(id) : this.signed.write(earlier));
+      throw error;
+    }
+    await this.signed.write({ id, at: time, done: true });
+  }
+
+  // Whether the contract that takes an amount of the token may take it already.
+  async #isAllowed(call: Prepared, amount: bigint): Promise<boolean> {
+    const { asset } = this.market.network;
+    const spender = call.contract === "token" ? (call.args["spender"] as Hex) : call.to;
+    const view = viewOf(asset.address as Hex, TOKEN_ABI, "token", "allowance", [call.from, spender], (raw) => raw as bigint);
+    const [allowed] = await this.market.read(await this.market.head(), view);
+    return allowed >= amount;
+  }
+
+  #approval({ to, approve }: Prepared): Act {
+    const data = encodeFunctionData({ abi: TOKEN_ABI, functionName: "approve", args: [to, approve] });
+    const call: Call = { to: this.market.network.asset.address as Hex, data, value: 0n, label: "token.approve" };
+    return { call, what: "approving", gas: APPROVE_GAS, money: "an approval moves nothing: your tokens are in your account" };
+  }
+
+  // One tab at a time signs a file. Throws BUSY.
+  async #alone(name: string, act: () => Promise<void>): Promise<void> {
+    return navigator.locks.request(`hearth.sign/${name}`, { ifAvailable: true }, async (lock) => {
+      if (lock === null) throw new HearthError("BUSY", "this file is being signed in another tab, or was a moment ago here", "finish it there");
+      return act();
+    });
+  }
+}
+
+// Refuse to sign what was made for another account. Throws NOT_SENDER.
+export function requireSender(calls: readonly Prepared[], account: Hex): void {
+  const other = calls.find(({ from }) => from !== account);
+  if (other === undefined) return;
+  throw new HearthError(
+    "NOT_SENDER",
+    `the file was made for ${other.from}, and the wallet has ${account}: nothing was sent`,
+    "pick that account in the wallet, or send the file to whoever has it",
+  );
+}
+
+const GAS: Readonly<Record<Exclude<Prepared["contract"], "JobRegistry">, bigint>> = {
+  NodeRegistry: OWNER_GAS,
+  Escrow: WITHDRAW_GAS,
+  Steward: GOV_GAS,
+  token: APPROVE_GAS,
+};
+const LABELS: Readonly<Record<Prepared["contract"], string>> = {
+  JobRegistry: "jobs",
+  NodeRegistry: "nodes",
+  Escrow: "escrow",
+  Steward: "steward",
+  token: "token",
+};
+
+// What a call is, as it is carried out: its gas at most is what the command keeps for it.
+export function actOf(call: Prepared, { network }: Pick<Market, "network">): Act {
+  const { contract, to, data, value } = call;
+  const label = `${LABELS[contract]}.${call.function}`;
+  const longer = BigInt(Math.max(0, (data.length - 2) / 2 - ARGUMENT_BYTES) * BYTE_GAS);
+  const base = contract === "JobRegistry" ? (call.function === "post" ? postGas(network) : CANCEL_GAS) : GAS[contract];
+  return {
+    call: { to, data, value, label },
+    what: label,
+    gas: contract === "NodeRegistry" ? base + longer : base,
+    money: "open the wallet and look whether it was sent; what was not is in your account, or in Escrow, as before",
+    pays: value > 0n ? value : call.approve,
+  };
+}
+
+// Errors behind which something may have been sent; behind all others nothing was, or it failed.
+const MAYBE_SENT: ReadonlySet<string> = new Set(["WALLET_FAILED", "WALLET_GONE", "UNSUPPORTED", "STOPPED"]);
+const isUnsent = (error: unknown): boolean => error instanceof HearthError && !MAYBE_SENT.has(error.code);
+
+function before(at: number, why: string): HearthError {
+  return new HearthError(
+    "SIGNED_BEFORE",
+    `this ${why}, at ${moment(at)}: nothing was sent now`,
+    "look at the chain, then say that you sign it again",
+  );
+}
