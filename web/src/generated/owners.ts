@@ -11,6 +11,8 @@ export const MANIFEST_VERSION = 1 as const;
 
 export const MANIFEST_BYTES = 16384 as const;
 
+export const MAX_STAKE = 1208925819614629174706175n as const;
+
 export const START = "hearth worker start" as const;
 
 export const RUNTIME_NAMES = { wasm: 1, docker: 2 } as const;

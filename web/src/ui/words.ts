@@ -6,8 +6,9 @@ export const WORDS = {
   nothingYet: "…",
   opening: "looking at the chain and its contracts…",
   synced: (block: number, seconds: number) => `synced to block ${block}, ${seconds} s ago`,
-  nav: { jobs: "Jobs", submit: "Submit", workers: "Workers", network: "Network", check: "Job file", files: "Files", about: "About" },
+  nav: { jobs: "Jobs", submit: "Submit", provide: "Provide", workers: "Workers", network: "Network", check: "Job file", files: "Files", about: "About" },
   job: (id: string) => `Job ${id}`,
+  node: (id: string) => `Node ${id}`,
   theme: { auto: "as the system", light: "light", dark: "dark", label: "Theme" },
   served: {
     web: (network: string) => `market ${network}, served by hearth web`,

@@ -29,11 +29,6 @@ export function postCall(network: Network, terms: Terms, parents: readonly Hex[]
   return { to: network.contracts.JobRegistry, data, value, label: "jobs.post" };
 }
 
-// Let the market take exactly what a post takes. Of a market in a token alone.
-export function approveCall(network: Network & { readonly asset: { readonly address: Hex } }, terms: Terms): Call {
-  return approveOf(network.asset.address, network.contracts.JobRegistry, escrowAtPost(terms));
-}
-
 // Let a contract of the market take exactly so much of a token.
 export function approveOf(token: Hex, spender: Hex, amount: bigint): Call {
   const data = encodeFunctionData({ abi: TOKEN_ABI, functionName: "approve", args: [spender, amount] });

@@ -10,18 +10,19 @@ import { pauseOf } from "./sign";
 
 export interface Offer {
   readonly label: string;
-  // Why it cannot be done now, "" where it can.
+  // Why it cannot be done now, "" where it can; what is not whole yet has no act.
   readonly held: string;
-  readonly act: Act;
+  readonly act: Act | undefined;
 }
 
 interface Props {
   readonly market: Market;
   readonly session: Session | undefined;
   readonly offers: readonly Offer[];
+  readonly done?: () => void;
 }
 
-export function Acts({ market, session, offers }: Props) {
+export function Acts({ market, session, offers, done: tell }: Props) {
   const [busy, setBusy] = useState("");
   const [done, setDone] = useState("");
   const [error, setError] = useState<unknown>();
@@ -30,7 +31,7 @@ export function Acts({ market, session, offers }: Props) {
   const shown = session?.shown();
   const ready = session !== undefined && shown !== undefined && shown.chainId === market.network.chainId;
   const run = async ({ label, act }: Offer): Promise<void> => {
-    if (!ready) return;
+    if (!ready || act === undefined) return;
     abort.current = new AbortController();
     setBusy(label);
     setDone("");
@@ -38,6 +39,7 @@ export function Acts({ market, session, offers }: Props) {
     try {
       await carryOut(market, session, act, shown, pauseOf(market.network), abort.current.signal);
       setDone(`${label}: done`);
+      tell?.();
     } catch (why) {
       setError(why);
     }
@@ -50,7 +52,7 @@ export function Acts({ market, session, offers }: Props) {
           <button
             key={offer.label}
             type="button"
-            disabled={!ready || busy !== "" || offer.held !== ""}
+            disabled={!ready || busy !== "" || offer.held !== "" || offer.act === undefined}
             title={offer.held}
             onClick={() => void run(offer)}
           >

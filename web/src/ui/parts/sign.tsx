@@ -6,13 +6,13 @@ import type { Market } from "../../chain/market";
 import { escrowAtPost } from "../../core/money";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
-import { formatAmount } from "../../core/units";
 import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
 import type { Session } from "../../wallet/request";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
 import { Whole } from "./shown";
+import { WalletShows } from "./wallet-shows";
 
 interface Props {
   readonly market: Market;
@@ -36,17 +36,7 @@ export function Sign({ market, session, draft, terms, there }: Props) {
     <>
       <h2>Before you sign</h2>
       <p>Nobody can challenge this result, and it is paid for whatever it is: the job names no attesters.</p>
-      <p id="wallet-shows">
-        What your wallet will show:{" "}
-        {network.asset.address !== null && (
-          <>
-            first an approval of exactly {formatAmount(escrow, network.asset)} by <Whole hex={network.asset.address} />, function{" "}
-            <code>approve</code>; then no coin{" "}
-          </>
-        )}
-        {network.asset.address === null && formatAmount(escrow, network.asset)} to <Whole hex={network.contracts.JobRegistry} />,
-        function <code>post</code>.
-      </p>
+      <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
       <p>
         <label>
           <input type="checkbox" checked={again} onChange={(event) => setAgain(event.currentTarget.checked)} /> Post a new job, though
