@@ -732,7 +732,7 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
     assert focused(page)["title"] == job
 
 
-ROUTES = ("jobs", "job", "submit", "workers", "network", "check", "files", "about")
+ROUTES = ("jobs", "job", "submit", "provide", "workers", "node", "network", "check", "files", "about")
 GRAVE = ("serious", "critical")
 
 
@@ -752,7 +752,8 @@ def grave(page: Page) -> list[tuple[str, str]]:
 
 def ready(market: WebMarket, page: Page, name: str) -> None:
     """Go to a page and wait for its data."""
-    go(page, link(market, market.jobs["array"]) if name == "job" else f"#/{name}")
+    routes = {"job": link(market, market.jobs["array"]), "node": "#/node/1"}
+    go(page, routes.get(name, f"#/{name}"))
     if name == "job":
         becomes(page, lambda page: len(table(page, "unit").rows), UNITS, "its units")
     elif name == "network":
@@ -760,6 +761,10 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
         page.wait_for_selector("text=Solvent at block")
     elif name == "about":
         page.wait_for_selector("text=bafy")
+    elif name == "provide":
+        page.wait_for_selector("#stake")
+    elif name == "node":
+        page.wait_for_selector(".strip a")
     elif name not in ("submit", "check", "files"):
         page.wait_for_selector("main tbody tr")
 

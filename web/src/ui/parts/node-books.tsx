@@ -42,7 +42,7 @@ export function NodeBooks({ past, node, asset, now, older }: Props) {
   return (
     <>
       <h2>Leases</h2>
-      <p id="ends">{endsInWords(took)}, {since}.</p>
+      <p id="ends"><Ends took={took} />, {since}.</p>
       <Strip took={took.slice(0, STRIP)} />
       <h2>Earnings</h2>
       <Sums of={earningsOf(lines)} asset={asset} />
@@ -103,10 +103,20 @@ function Sums({ of, asset }: { readonly of: Earnings; readonly asset: Asset }) {
   );
 }
 
-export function endsInWords(took: readonly Took[]): string {
+// How many leases ended how, each with the shape that the strip has for it.
+function Ends({ took }: { readonly took: readonly Took[] }) {
   const counts = [...endsOf(took)];
-  if (counts.length === 0) return "It took no lease";
-  return counts.map(([end, count]) => `${count} ${end}`).join(", ");
+  if (counts.length === 0) return <>It took no lease</>;
+  return (
+    <>
+      {counts.map(([end, count], place) => (
+        <span key={end}>
+          {place > 0 && ", "}
+          {count} <span aria-hidden="true">{SHAPES[end]}</span> {end}
+        </span>
+      ))}
+    </>
+  );
 }
 
 interface Day {

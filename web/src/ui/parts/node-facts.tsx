@@ -9,7 +9,7 @@ import { waitsOf } from "../../core/standing";
 import { askInForce, stakeShort, statusOf } from "../../core/status";
 import { slugOf } from "../../core/tiers";
 import { nameOf, type Node, type Offer } from "../../core/types";
-import { formatRate, showRate } from "../../core/units";
+import { formatDuration, formatRate, showRate } from "../../core/units";
 import { ZERO_ADDRESS } from "../../generated/bounds";
 import { STATUS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
@@ -62,7 +62,7 @@ export function NodeFacts({ view, network, now }: Props) {
       <dt>Of it reserved</dt>
       <dd><Amount value={state.bond} asset={asset} /> for leases that have not ended</dd>
       <dt>Last beat</dt>
-      <dd>{state.beat === 0 ? "none yet" : <Moment at={state.beat} now={now} />}</dd>
+      <dd>{state.beat === 0 ? "none yet" : <><Moment at={state.beat} />, {formatDuration(Math.max(0, now - state.beat))} ago</>}</dd>
       <dt>Reputation</dt>
       <dd>{percent(reputation(state.r, state.s))}{state.seasoned ? "" : ", on probation"}</dd>
       {now < state.quarantine && (
@@ -105,7 +105,7 @@ export const statusNameOf = (node: Node, now: number, { nodeParameters }: Networ
 
 export function offerInWords(offer: Offer): string {
   const gpus = offer.gpuCount === 0 ? "no GPU" : `${offer.gpuCount} x ${slugOf(offer.tier)} of ${offer.vramGib} GiB`;
-  const sizes = `${offer.cores} cores, ${offer.ramGib} GiB of memory, ${offer.diskGib} GiB of disk`;
+  const sizes = `${offer.cores} ${offer.cores === 1 ? "core" : "cores"}, ${offer.ramGib} GiB of memory, ${offer.diskGib} GiB of disk`;
   return `${runtimesOf(offer)}; ${gpus}, ${sizes}; zone ${ZONES[offer.zone]?.slug ?? "?"}`;
 }
 

@@ -67,7 +67,7 @@ export function Register({ ready, session, minimum, pausedUntil }: Props) {
       <h2>Register a node</h2>
       <p>
         The wallet that is connected owns the node and its stake, and is paid; it can stay cold. The operator is a hot key on the machine: it
-        beats, takes leases and pays their gas, and its stake is what a failed lease costs. Nothing but gas need lie on it.
+        beats, takes leases and pays their gas, and nothing but gas need lie on it. A lease that fails costs part of the stake.
       </p>
       <Field id="operator" label="Operator" value={key} hint="the address that hearth wallet list names on the machine" change={setKey} />
       <OfferForm wish={wish} change={setWish} priced />
