@@ -394,6 +394,31 @@ def manifest_of(place: Town, node: int) -> Any:
     return found
 
 
+def test_provide__what_the_machine_prepared__is_shown_and_signed(place: Town, desk: Desk, working: int) -> None:
+    page, config = desk.page, place.home / "provided.toml"
+    text = config.read_text().replace("# urls = [", "urls = [").replace('"https://..."', '"https://node.example"')
+    config.write_text(text)
+    told = place.hearth("worker", "update", "--config", str(config), "--print-tx", "--json")
+    assert told.code == 0, told.err + told.out
+    file = place.home / "update.json"
+    file.write_text(told.out)
+    desk.open()
+    page.set_input_files("#prepared", file)
+    rows = {row["argument"].text: row["value"].text for row in table(page, "argument").rows}
+    assert rows["node"] == str(working) and "wasm; no GPU, 1 core" in rows["offer"]
+    desk.press("Sign it")
+    assert manifest_of(place, working).gateways == ("https://node.example",)
+    page.wait_for_selector("p.soft:has-text('It was signed')")
+
+    wallet = told.json["prepared"]
+    file.write_text(json.dumps({**wallet, "from": address(place, "dev")}))
+    page.set_input_files("#prepared", file)
+    page.wait_for_selector("p.soft:has-text('connect that account')")
+    file.write_text(json.dumps({**wallet, "data": wallet["data"] + "00"}))
+    page.set_input_files("#prepared", file)
+    page.wait_for_selector(".failure >> text=BAD_TX")
+
+
 def test_provide__a_node_handed_over__is_its_new_owners_once_he_accepts(
     place: Town, chromium: Browser, desk: Desk, working: int
 ) -> None:

@@ -16,6 +16,7 @@ import { Failure } from "../parts/failure";
 import { Manage } from "../parts/manage";
 import { NoMarket } from "../parts/no-market";
 import { NodeFacts, NoNode, Rate, statusNameOf, Waits } from "../parts/node-facts";
+import { SignPrepared } from "../parts/prepared";
 import { Register } from "../parts/register";
 import { Amount, Moment, State } from "../parts/shown";
 import { Synced } from "../parts/synced";
@@ -83,7 +84,10 @@ function Nodes({ context, wallets }: Props) {
         </>
       )}
       {overview !== undefined && ready !== undefined && (
-        <Register ready={ready} session={wallets.session} minimum={overview.minimumStake} pausedUntil={overview.registrationsPausedUntil} />
+        <>
+          <Register ready={ready} session={wallets.session} minimum={overview.minimumStake} pausedUntil={overview.registrationsPausedUntil} />
+          <SignPrepared ready={ready} session={wallets.session} />
+        </>
       )}
     </>
   );
