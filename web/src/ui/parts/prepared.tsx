@@ -51,7 +51,16 @@ export function SignPrepared({ ready, session }: Props) {
       </p>
       <p>
         <label for="prepared">Prepared file</label>{" "}
-        <input type="file" id="prepared" accept=".json,application/json" onChange={(event) => void pick(event.currentTarget.files?.[0])} />
+        <input
+          type="file"
+          id="prepared"
+          accept=".json,application/json"
+          // So that the same file can be picked again.
+          onClick={(event) => {
+            event.currentTarget.value = "";
+          }}
+          onChange={(event) => void pick(event.currentTarget.files?.[0])}
+        />
       </p>
       {error !== undefined && <Failure error={error} />}
       {found !== undefined && <Call key={picked} found={found} ready={ready} session={session} />}
