@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Hex } from "../src/core/bytes";
-import { byDay, earningsOf, linesOf } from "../src/core/earnings";
+import { byDay, earningsOf, linesOf, stakeIn } from "../src/core/earnings";
 import type { MarketEvent } from "../src/core/events";
 import { type Log, Strays } from "../src/core/logs";
 import type { Contract } from "../src/core/network";
@@ -18,6 +18,7 @@ interface Told {
   readonly logs: readonly Brief[];
   readonly times: readonly (readonly [number, number])[];
   readonly now: number;
+  readonly nodes: readonly (readonly [number, string, boolean])[];
 }
 
 interface Books {
@@ -77,6 +78,11 @@ describe.each(cases)("a %s market's node %i", (name, node, told) => {
     expect(ends.get("reclaimed") ?? 0).toBe(counts.reclaimed);
     expect((ends.get("closed") ?? 0)).toBe(counts.closed + counts.voided);
     expect([...took].sort((a, b) => b.block - a.block)).toEqual(took);
+  });
+
+  it("has the stake that its events leave it", () => {
+    const found = market.nodes.find(([id]) => id === node);
+    expect(stakeIn(events, node)).toBe(BigInt(found?.[1] ?? -1));
   });
 
   it("let pass what was proposed to it and did not start", () => {

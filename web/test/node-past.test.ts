@@ -4,8 +4,10 @@ import type { Block } from "../src/chain/answers";
 import { Jobs } from "../src/chain/jobs";
 import { type NodePast, NodeReader } from "../src/chain/node-past";
 import type { Hex } from "../src/core/bytes";
+import { codeOf } from "../src/core/errors";
+import { topicOf } from "../src/core/events";
 import { linesOf } from "../src/core/earnings";
-import { type Chain, chainOf, HEAD, hashOf, type Lie, only, rangeOf, told } from "./chain";
+import { type Chain, chainOf, HEAD, hashOf, type Lie, only, type RawLog, rangeOf, told } from "./chain";
 import { vectors } from "./vectors";
 
 interface Books {
@@ -67,5 +69,13 @@ describe.each(BOOKS.map((one) => [one.node, one.lines] as const))("the past of n
     const [first, older, last] = await Promise.all([reader.upTo(at(HEAD - 5)), reader.older(), reader.upTo(head)]);
     expect(older?.from).toBeLessThanOrEqual(first.from);
     expect([last.from, last.to]).toEqual([older?.from, HEAD]);
+  });
+});
+
+describe("the past of a node", () => {
+  it("without its registration is a provider's lie", async () => {
+    const registered = topicOf("NodeRegistered");
+    const hiding = only("eth_getLogs", (_, logs: RawLog[]) => logs.filter((log) => log.topics[0] !== registered));
+    await expect(readerOf(chainOf(hiding), 1).upTo(head).catch(codeOf)).resolves.toBe("RPC_LIES");
   });
 });

@@ -6,7 +6,7 @@ import { type MarketEvent, topicOf } from "../core/events";
 import type { Log } from "../core/logs";
 import { eventsIn } from "../core/posted";
 import type { Terms } from "../core/types";
-import type { Block } from "./answers";
+import { type Block, lies } from "./answers";
 import type { Jobs } from "./jobs";
 import { type Filter, Span } from "./logs";
 
@@ -33,19 +33,20 @@ export class NodeReader {
 
   constructor(
     readonly jobs: Jobs,
-    node: number,
+    readonly node: number,
   ) {
     this.#topic = `0x${node.toString(16).padStart(64, "0")}`;
   }
 
-  // Read up to a block; the first time so far back as `ENOUGH` says. Throws as `Market.past.logs` does.
+  // Read up to a block; the first time so far back as `ENOUGH` says. Throws as `Market.past.logs` does, and RPC_LIES where no log
+  // registers the node.
   upTo(head: Block): Promise<NodePast> {
-    return this.#alone(() => this.#upTo(head));
+    return this.#alone(() => this.jobs.market.sure(() => this.#upTo(head)));
   }
 
   // Read further back than what is known.
   older(): Promise<NodePast | undefined> {
-    return this.#alone(async () => (this.#known === undefined ? undefined : this.#back(this.#known)));
+    return this.#alone(() => this.jobs.market.sure(async () => (this.#known === undefined ? undefined : this.#back(this.#known))));
   }
 
   async #upTo(head: Block): Promise<NodePast> {
@@ -72,7 +73,7 @@ export class NodeReader {
     const logs = market.past.logs(this.#leases, { from: first, to: known.from - 1, backwards: true }, this.#span);
     const found: MarketEvent[] = [];
     let { from } = known;
-    let whole = from <= first;
+    let whole = known.whole;
     let pieces = 0;
     for await (const piece of logs) {
       const others = await this.#logs(this.#stake, piece.from, piece.to);
@@ -80,9 +81,10 @@ export class NodeReader {
       found.unshift(...here);
       from = piece.from;
       pieces += 1;
-      whole = from <= first || here.some((event) => event.name === "NodeRegistered");
+      whole = here.some((event) => event.name === "NodeRegistered");
       if (whole || found.length >= ENOUGH || pieces >= PIECES) break;
     }
+    if (!whole && from <= first) throw lies(`no log registers node ${this.node}`);
     return this.#keep({ ...known, from, whole, events: [...found, ...known.events] }, known.from - 1);
   }
 

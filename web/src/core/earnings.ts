@@ -59,6 +59,19 @@ export function linesOf(events: Iterable<MarketEvent>, node: number, terms: (job
   return found;
 }
 
+// Return the stake that events leave to a node, whose registration is among them: what storage says too, else logs are missing.
+export function stakeIn(events: Iterable<MarketEvent>, node: number): bigint {
+  let stake = 0n;
+  for (const event of events) {
+    if (!("node" in event) || event.node !== node) continue;
+    if (event.name === "NodeRegistered") stake += event.stake;
+    else if (event.name === "StakeAdded") stake += event.amount;
+    else if (event.name === "ExitFinished") stake -= event.stake;
+    else if (event.of === "node") stake -= lineOf(event, () => undefined)?.amount ?? 0n;
+  }
+  return stake;
+}
+
 // Add up the books.
 export function earningsOf(lines: Iterable<Line>): Earnings {
   const counts = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;

@@ -20,15 +20,19 @@ export interface Ground {
 // Return the stake that a text names, the market's minimum for none. Throws BAD_AMOUNT, STAKE_SHORT, TOO_LARGE.
 export function stakeOf(text: string, minimum: bigint, asset: Network["asset"]): bigint {
   const stake = text.trim() === "" ? minimum : parseAmount(text, asset);
-  if (stake < minimum) {
-    throw new HearthError(
-      "STAKE_SHORT",
-      `a stake of ${showAmount(stake, asset)} is below this market's minimum of ${showAmount(minimum, asset)}`,
-      `stake ${amountAtLeast(minimum, asset)}`,
-    );
-  }
+  requireMinimum(stake, minimum, asset);
   requireStake(stake, asset);
   return stake;
+}
+
+// Refuse a stake that registers no node. Throws STAKE_SHORT.
+export function requireMinimum(stake: bigint, minimum: bigint, asset: Network["asset"]): void {
+  if (stake >= minimum) return;
+  throw new HearthError(
+    "STAKE_SHORT",
+    `a stake of ${showAmount(stake, asset)} is below this market's minimum of ${showAmount(minimum, asset)}`,
+    `stake ${amountAtLeast(minimum, asset)}`,
+  );
 }
 
 // Return the stake that a text adds to a node's. Throws BAD_AMOUNT, TOO_LARGE.

@@ -3,11 +3,12 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { Jobs as Reader } from "../../chain/jobs";
-import { NodeReader } from "../../chain/node-past";
+import { type NodePast, NodeReader } from "../../chain/node-past";
 import { hasLeft, type NodeView } from "../../chain/owning";
 import { immutablesOf } from "../../chain/posting";
-import type { Block } from "../../chain/answers";
+import { type Block, lies } from "../../chain/answers";
 import type { Hex } from "../../core/bytes";
+import { stakeIn } from "../../core/earnings";
 import { type Opening, openingOf } from "../../core/openings";
 import { type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
@@ -35,9 +36,9 @@ export function NodePage({ context }: { readonly context: Context }) {
   const [looked, setLooked] = useState(0);
   const [failed, setFailed] = useState<unknown>();
   const past = useLoad(
-    ready === undefined || reader === undefined ? undefined : () => reader.upTo(ready.head),
+    ready === undefined || reader === undefined || view.value === undefined ? undefined : () => reader.upTo(ready.head),
     `node ${id}`,
-    [reader, ready?.changed.hash, looked],
+    [reader, ready?.changed.hash, looked, view.value === undefined],
     ready?.seen,
   );
   const node = view.value?.node;
@@ -71,6 +72,7 @@ export function NodePage({ context }: { readonly context: Context }) {
         </>
       )}
       {past.error !== undefined && <Failure error={past.error} />}
+      {view.value !== undefined && past.value !== undefined && <Differs view={view.value} past={past.value} />}
       {failed !== undefined && <Failure error={failed} />}
       {past.value === undefined ? (
         view.value !== undefined && past.error === undefined && <p>{WORDS.nothingYet}</p>
@@ -86,6 +88,14 @@ export function NodePage({ context }: { readonly context: Context }) {
       {node !== undefined && !hasLeft(node) && <Openings openings={openings} />}
     </>
   );
+}
+
+// Logs and storage of one block have to agree; what is missing among the logs is missing in the books below.
+function Differs({ view: { at, node }, past }: { readonly view: NodeView; readonly past: NodePast }) {
+  if (!past.whole || past.to !== at.number) return null;
+  const told = stakeIn(past.events, node.id);
+  if (told === node.stake) return null;
+  return <Failure error={lies(`logs that leave a stake of ${told} to node ${node.id}, which has ${node.stake}`)} />;
 }
 
 interface OpenJob extends Opening {

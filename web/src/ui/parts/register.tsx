@@ -7,7 +7,7 @@ import { readFees } from "../../chain/posting";
 import type { Hex } from "../../core/bytes";
 import { firstManifest, type Manifest } from "../../core/manifest";
 import { commandsOf, offerOf, type Wish } from "../../core/offer";
-import { requireRegistrable, stakeOf } from "../../core/owning";
+import { requireMinimum, requireRegistrable, stakeOf } from "../../core/owning";
 import { gasCost } from "../../core/posting";
 import { recipientOf } from "../../core/recipient";
 import { formatAmount, NATIVE } from "../../core/units";
@@ -113,7 +113,7 @@ function actOf({ market }: Ready, operator: Hex, call: Act["call"], stake: bigin
     check: async (account) => {
       const ground = await readOwned(market, account);
       requireRegistrable(market.network, ground, operator);
-      stakeOf(formatAmount(stake, market.network.asset), ground.minimumStake, market.network.asset);
+      requireMinimum(stake, ground.minimumStake, market.network.asset);
     },
   };
 }
