@@ -177,6 +177,12 @@ def working(place: Town, chromium: Browser) -> int:
     return number
 
 
+@pytest.fixture(scope="module")
+def counted(place: Town, working: int) -> str:
+    """Post a job that the node takes; its result is paid after a while, since the node is new."""
+    return post(place, "counted")
+
+
 def status(place: Town) -> dict[str, Any]:
     """Return what `hearth worker status` says of the node."""
     told = place.hearth("worker", "status", "--config", str(place.home / "provided.toml"), "--json")
@@ -188,7 +194,9 @@ def status(place: Town) -> dict[str, Any]:
 # ---- what the page registered ----
 
 
-def test_provide__a_node_registered_by_keyboard__offers_what_the_machine_would(place: Town, working: int) -> None:
+def test_provide__a_node_registered_by_keyboard__offers_what_the_machine_would(
+    place: Town, working: int, counted: str
+) -> None:
     config = str(place.home / "provided.toml")
     told = place.hearth("worker", "update", "--config", config, "--print-tx", "--json")
     assert told.code == 0, told.err
@@ -201,64 +209,6 @@ def test_provide__a_node_registered_by_keyboard__offers_what_the_machine_would(p
     assert offered.stake == 20 * COIN and offered.owner == status(place)["owner"]
     log = (place.home / "provided.log").read_text()
     assert "and the chain has" not in log
-
-
-def test_node__its_page__says_what_the_commands_say(place: Town, desk: Desk, working: int) -> None:
-    job = post(place, "counted")
-    wait(lambda: place.client.jobs.reads.look(job).units[0].state is State.SETTLED, "it is settled", 60)
-    page = desk.page
-    desk.open("#/workers", connect=False)
-    page.click(f"main table a:text-is('{working}')")
-    page.wait_for_selector(f"h1:text-is('Node {working}')")
-
-    def shown(page: Page) -> dict[str, Any]:
-        said = terms(page)
-        if "Status" not in said or "Net" not in said:
-            return {}
-        return {
-            "status": said["Status"]["text"].split()[-1],
-            "owner": said["Owner"]["text"][:42],
-            "operator": said["Operator"]["text"],
-            "stake": said["Stake"]["exact"],
-            "bond": said["Of it reserved"]["exact"],
-            "busy": said["Slots busy"]["text"],
-            "ask": said["Asks"]["exact"],
-            "reputation": said["Reputation"]["text"].split(" %")[0],
-            "waits": page.locator("#waits li").count(),
-            "slashed": said["Slashed"]["exact"],
-            "earned": said["Earned"]["exact"],
-            "paid": sum(int(row["paid"].text) for row in table(page, "paid").rows),
-            "strip": page.locator(".strip a[aria-label^='ok,']").count(),
-        }
-
-    def told() -> dict[str, Any]:
-        said = status(place)
-        books = place.hearth("worker", "earnings", "--config", str(place.home / "provided.toml"), "--json").json
-        return {
-            "status": said["status"],
-            "owner": said["owner"],
-            "operator": said["operator"],
-            "stake": said["stake"],
-            "bond": said["bond"],
-            "busy": f"{said['busy']}/{said['slots']}",
-            "ask": said["ask"],
-            "reputation": f"{said['reputation_bps'] / 100:.0f}",
-            "waits": len(said["waits"]),
-            "slashed": books["slashed"],
-            "earned": books["income"],
-            "paid": books["paid"],
-            "strip": books["paid"],
-        }
-
-    follows(page, shown, told, "the node's page")
-    assert told()["paid"] >= 1
-    with page.expect_download() as saved:
-        page.click("text=Save as CSV")
-    with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert sum(int(row["amount"]) for row in rows if row["kind"] == "paid") == int(told()["earned"])
-    assert rows[0]["job"] == job
-    shoot(page, "node")
 
 
 def test_node__an_open_job__is_said_to_fit_or_why_not(place: Town, desk: Desk, working: int) -> None:
@@ -341,6 +291,66 @@ def underway(desk: Desk) -> Iterator[None]:
         yield
     finally:
         desk.page.unroute(f"{desk.place.url}/**")
+
+
+# ---- what anybody sees ----
+
+
+def test_node__its_page__says_what_the_commands_say(place: Town, desk: Desk, working: int, counted: str) -> None:
+    wait(lambda: place.client.jobs.reads.look(counted).units[0].state is State.SETTLED, "it is settled", 60)
+    page = desk.page
+    desk.open("#/workers", connect=False)
+    page.click(f"main table a:text-is('{working}')")
+    page.wait_for_selector(f"h1:text-is('Node {working}')")
+
+    def shown(page: Page) -> dict[str, Any]:
+        said = terms(page)
+        if "Status" not in said or "Net" not in said:
+            return {}
+        return {
+            "status": said["Status"]["text"].split()[-1],
+            "owner": said["Owner"]["text"][:42],
+            "operator": said["Operator"]["text"],
+            "stake": said["Stake"]["exact"],
+            "bond": said["Of it reserved"]["exact"],
+            "busy": said["Slots busy"]["text"],
+            "ask": said["Asks"]["exact"],
+            "reputation": said["Reputation"]["text"].split(" %")[0],
+            "waits": page.locator("#waits li").count(),
+            "slashed": said["Slashed"]["exact"],
+            "earned": said["Earned"]["exact"],
+            "paid": sum(int(row["paid"].text) for row in table(page, "paid").rows),
+            "strip": page.locator(".strip a[aria-label^='ok,']").count(),
+        }
+
+    def told() -> dict[str, Any]:
+        said = status(place)
+        books = place.hearth("worker", "earnings", "--config", str(place.home / "provided.toml"), "--json").json
+        return {
+            "status": said["status"],
+            "owner": said["owner"],
+            "operator": said["operator"],
+            "stake": said["stake"],
+            "bond": said["bond"],
+            "busy": f"{said['busy']}/{said['slots']}",
+            "ask": said["ask"],
+            "reputation": f"{said['reputation_bps'] / 100:.0f}",
+            "waits": len(said["waits"]),
+            "slashed": books["slashed"],
+            "earned": books["income"],
+            "paid": books["paid"],
+            "strip": books["paid"],
+        }
+
+    follows(page, shown, told, "the node's page")
+    assert told()["paid"] >= 1
+    with page.expect_download() as saved:
+        page.click("text=Save as CSV")
+    with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert sum(int(row["amount"]) for row in rows if row["kind"] == "paid") == int(told()["earned"])
+    assert rows[0]["job"] == counted
+    shoot(page, "node")
 
 
 # ---- what an owner changes ----

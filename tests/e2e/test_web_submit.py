@@ -392,7 +392,8 @@ def test_submit__in_a_market_of_a_token__approves_exactly_what_the_job_takes(
         desk.page.click("nav a[href='#/provide']")
         operator = place.client.wallet.show("worker")["address"]
         sizes = {"price": "0.60/h", "country": "de", "cores": "1", "memory": "1GiB", "disk": "2GiB"}
-        for field, text in {"operator": operator, "stake": "25"} | {f"offer-{k}": v for k, v in sizes.items()}.items():
+        form = {"operator": operator, "stake": "25", **{f"offer-{name}": text for name, text in sizes.items()}}
+        for field, text in form.items():
             desk.page.fill(f"#{field}", text)
         assert "an approval of exactly 25" in desk.page.inner_text("#register-shows")
         desk.page.click("button:text-is('Register this node')")
