@@ -16,6 +16,7 @@ import pytest
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import ZERO_ADDRESS, State
 from tests.kit.browser import Watched, browser, shoot, watched
+from tests.kit.node import WEB
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
 from tests.kit.web_page import becomes, failure, follows, go, table, terms
@@ -389,6 +390,23 @@ def test_provide__its_owner__changes_price_stake_operator_and_offer(place: Town,
     assert (after.offer.slots, after.offer.ask, after.offer.cores) == (1, before.offer.ask, before.offer.cores)
     assert manifest_of(place, working) == manifest
     shoot(page, "provide-manage")
+    keeps_nobody_out(page)
+    go(page, "#/provide")
+    page.wait_for_selector("#stake")
+    keeps_nobody_out(page)
+
+
+def keeps_nobody_out(page: Page) -> None:
+    """Refuse what axe finds grave in either theme, and what is wider than a small screen."""
+    page.evaluate((WEB / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    page.set_viewport_size({"width": 320, "height": 800})
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+        found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]
+        grave = [one["nodes"][0]["html"] for one in found if one["impact"] in ("serious", "critical")]
+        assert grave == [], theme
+    page.set_viewport_size({"width": 1280, "height": 720})
 
 
 def manifest_of(place: Town, node: int) -> Any:
