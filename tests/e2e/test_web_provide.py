@@ -422,34 +422,6 @@ def manifest_of(place: Town, node: int) -> Any:
     return found
 
 
-def test_provide__what_the_machine_prepared__is_shown_and_signed(place: Town, desk: Desk, working: int) -> None:
-    page, config = desk.page, place.home / "provided.toml"
-    text = config.read_text().replace("# urls = [", "urls = [").replace('"https://..."', '"https://node.example"')
-    config.write_text(text)
-    told = place.hearth("worker", "update", "--config", str(config), "--print-tx", "--json")
-    assert told.code == 0, told.err + told.out
-    desk.open()
-    pick(desk, place.home / "update.json", told.json)
-    page.wait_for_selector("#prepared-shows")
-    rows = {row["argument"].text: row["value"].text for row in table(page, "argument").rows}
-    assert rows["node"] == str(working) and "wasm; no GPU, 1 core" in rows["offer"]
-    desk.press("Sign it")
-    assert manifest_of(place, working).gateways == ("https://node.example",)
-    page.wait_for_selector("p.soft:has-text('It was signed')")
-
-    wanted = told.json["prepared"]
-    pick(desk, place.home / "others.json", {**wanted, "from": address(place, "dev")})
-    page.wait_for_selector("p.soft:has-text('connect that account')")
-    pick(desk, place.home / "more.json", {**wanted, "data": wanted["data"] + "00"})
-    page.wait_for_selector(".failure >> text=BAD_TX")
-
-
-def pick(desk: Desk, file: Path, document: Any) -> None:
-    """Have the page read a prepared file."""
-    file.write_text(json.dumps(document))
-    desk.page.set_input_files("#prepared", file)
-
-
 def test_provide__a_node_handed_over__is_its_new_owners_once_he_accepts(
     place: Town, chromium: Browser, desk: Desk, working: int
 ) -> None:

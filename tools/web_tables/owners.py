@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hearth.client import prepared, workers
+from hearth.client import workers
 from hearth.client.standing import START
 from hearth.market import manifest
 from hearth.protocol import words
@@ -14,7 +14,7 @@ from tools.web_tables import Big
 
 
 def tables() -> Mapping[str, Any]:
-    """Return gas of calls, the form of a manifest, what an owner signs and what of it takes money, runtimes by name."""
+    """Return gas of a call and of each byte beyond its arguments, the form of a manifest, and the runtimes by name."""
     return {
         "OWNER_GAS": Big(workers.OWNER_GAS),
         "ARGUMENT_BYTES": workers.ARGUMENT_BYTES,
@@ -22,8 +22,6 @@ def tables() -> Mapping[str, Any]:
         "MANIFEST_VERSION": manifest.VERSION,
         "MANIFEST_BYTES": manifest.MAX_BYTES,
         "MAX_STAKE": Big((1 << words.width_of(words.OWNER, "stake")) - 1),
-        "OWNED": list(workers.COMMANDS),
-        "TAKES": dict(prepared.TAKES),
         "START": START,
         "RUNTIME_NAMES": {name: int(kind.flag) for name, kind in RUNTIMES.items()},
     }

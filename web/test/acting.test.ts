@@ -59,7 +59,7 @@ class Scene {
   get register(): Act {
     const manifest = { digest: HASH, document: "0x7b7d" } as const;
     const call = registerCall(this.network, ME, unpackOffer(1n << 69n), manifest, STAKE);
-    return { call, what: "registering", gas: 300_000n, money: "it is somewhere", takes: STAKE };
+    return { call, what: "registering", gas: 300_000n, money: "it is somewhere", pays: STAKE };
   }
 
   async act(act: Act): Promise<string> {

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 
 import type { Hex } from "../src/core/bytes";
-import { codeOf, HearthError } from "../src/core/errors";
+import { HearthError } from "../src/core/errors";
 import { carried, countryIn, firstManifest, movedManifest } from "../src/core/manifest";
 import { networkOf } from "../src/core/network";
 import { commandsOf, offerOf, type Wish, wishOf } from "../src/core/offer";
-import { preparedOf } from "../src/core/prepared";
 import { recipientOf } from "../src/core/recipient";
 import { waitsOf } from "../src/core/standing";
 import { packOffer, unpackOffer } from "../src/core/words";
@@ -43,14 +42,6 @@ interface Told {
     readonly digest: Hex;
     readonly made: Readonly<Record<string, Said>>;
     readonly approve: Said | null;
-  }[];
-  readonly prepared: readonly {
-    readonly network: "coin" | "token";
-    readonly text: string;
-    readonly code?: string;
-    readonly sender?: Hex;
-    readonly takes?: string;
-    readonly call?: Said;
   }[];
   readonly waits: readonly { readonly node: NodeFields; readonly now: number; readonly waits: readonly unknown[] }[];
 }
@@ -158,22 +149,6 @@ describe("an owner's calls", () => {
       expect(approve).toEqual(one.approve);
       expect(owner.ownerGas(found.register)).toBe(300_000n + 40n * BigInt((found.register.data.length - 2) / 2 - 256 > 0 ? (found.register.data.length - 2) / 2 - 256 : 0));
     }
-  });
-});
-
-describe("what a machine has prepared", () => {
-  it("is read as the commands read it, and refused alike", async () => {
-    for (const { network, text, code, sender, takes, call } of TOLD.prepared) {
-      const found = await preparedOf(text, networkOf(TOLD.networks[network])).then(
-        (one) => ({ sender: one.sender, takes: String(one.takes), call: said({ to: one.to, data: one.data, value: one.value, label: one.label }) }),
-        (error: unknown) => ({ code: codeOf(error) }),
-      );
-      expect([text, found]).toEqual([text, code === undefined ? { sender, takes, call } : { code }]);
-    }
-  });
-
-  it("is refused beyond a size before it is read", async () => {
-    await expect(preparedOf(" ".repeat(2 ** 20 + 1), COIN)).rejects.toThrow("characters");
   });
 });
 

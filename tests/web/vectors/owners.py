@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -14,11 +13,8 @@ from typing import Any
 from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import HearthError
-from hearth.base.strangers import read_json
 from hearth.client.money import recipient
-from hearth.client.prepared import Prepared, read_prepared
 from hearth.client.standing import waits_of
-from hearth.client.workers import COMMANDS
 from hearth.market.calls import Calls
 from hearth.market.manifest import Manifest, carried
 from hearth.market.network import Network
@@ -83,7 +79,6 @@ def cases() -> dict[str, Any]:
         "manifests": [_manifest(random) for _ in range(6)],
         "recipients": [_recipient(text) for text in _addresses()],
         "calls": [_calls(random, network) for network in (NETWORK, token) for _ in range(6)],
-        "prepared": [_read(text, network) for network in (NETWORK, token) for text in _documents(random, network)],
         "waits": [_waits(drawn_node(random)) for _ in range(DRAWN)],
         "parameters": {name: str(value) for name, value in asdict(NETWORK.node_parameters).items()},
     }
@@ -231,73 +226,3 @@ def _waits(node: Any) -> dict[str, Any]:
         "now": NOW,
         "waits": [dict(one) for one in waits_of(node, NOW, NETWORK.node_parameters, NETWORK.asset)],
     }
-
-
-def _documents(random: Random, network: Network) -> list[str]:
-    """Return what --print-tx prints for each call, and the same changed so that it says or pays something else."""
-    calls, owner, node = Calls(network), "0x" + "0a" * 20, NodeId(7)
-    document = canonical.encode(Manifest(country="de").document())
-    digest = hashlib.sha256(document).digest()
-    offer = replace(drawn_offer(random), pending=False)
-    made = [
-        calls.register(owner, offer, digest, 10**18, document),
-        calls.register(owner, offer, digest, 10**18),
-        calls.update_offer(node, offer, digest, document),
-        calls.add_stake(node, owner, 5),
-        calls.set_ask(node, 6),
-        calls.set_operator(node, owner),
-        calls.exit_start(node),
-        calls.exit_cancel(node),
-        calls.exit_finish(node),
-        calls.withdraw(owner, 3),
-        calls.withdraw("0x" + "0b" * 20, 3),
-        calls.beat(node),
-        calls.check_liveness([node], owner),
-    ]
-    native = network.asset.address is None
-    takes = [10**18, 10**18, 0, 5, *([0] * (len(made) - 4))]
-    rows = [
-        Prepared("register", owner, call, 0 if native else take, "key").document(network)
-        for call, take in zip(made, takes, strict=True)
-    ]
-    first, second = rows[0], rows[4]
-    data = str(first["data"])
-    changed: list[Any] = [
-        {**first, "value": "1", "approve": "0"},
-        {**first, "approve": str(10**18 + 1)},
-        {**first, "data": data + "00"},
-        {**first, "data": data[:-2]},
-        {**first, "data": data + data[10:]},
-        {**second, "data": str(second["data"]) + "00"},
-        {**first, "chain_id": 1},
-        {**first, "to": network.jobs},
-        {**first, "to": "0x" + "0c" * 20},
-        {**first, "from": "0x12"},
-        {**first, "action": "Register!"},
-        {**first, "value": "-1"},
-        {name: value for name, value in first.items() if name != "approve"},
-        {**first, "data": "0x1"},
-        {**first, "data": "0xdeadbeef"},
-        {"prepared": first},
-        {"prepared": 5},
-        [first],
-        5,
-    ]
-    return [json.dumps(one) for one in (*rows, *changed)] + ["{", ""]
-
-
-def _read(text: str, network: Network) -> dict[str, Any]:
-    """Return a document with what it calls, or the code that it is refused by, as `Workers.send_prepared` reads it."""
-    told = {"network": "coin" if network.asset.address is None else "token", "text": text}
-    try:
-        raw = read_json(text)
-        raw = raw.get("prepared", raw)
-        found, function, arguments = read_prepared(raw, network, "it")
-    except (ValueError, AttributeError):
-        return {**told, "code": "BAD_TX"}
-    except HearthError as error:
-        return {**told, "code": error.code}
-    # The command line sends what it has a command for, and a withdrawal to its payer alone.
-    if function not in COMMANDS or (function == "withdraw" and str(arguments["to"]).lower() != found.sender):
-        return {**told, "code": "BAD_TX"}
-    return {**told, "sender": found.sender, "takes": str(found.paid), "call": _plain(found.call)}

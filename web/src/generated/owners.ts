@@ -13,20 +13,6 @@ export const MANIFEST_BYTES = 16384 as const;
 
 export const MAX_STAKE = 1208925819614629174706175n as const;
 
-export const OWNED = [
-  "register",
-  "update_offer",
-  "set_ask",
-  "set_operator",
-  "add_stake",
-  "withdraw",
-  "exit_start",
-  "exit_cancel",
-  "exit_finish",
-] as const;
-
-export const TAKES = { register: "stake", add_stake: "amount" } as const;
-
 export const START = "hearth worker start" as const;
 
 export const RUNTIME_NAMES = { wasm: 1, docker: 2 } as const;

@@ -11,20 +11,20 @@ import { approveExactly } from "./approving";
 import type { Call } from "./calls";
 import type { Session, Shown } from "./request";
 
-// What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent. `takes` is
+// What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent. `pays` is
 // what it moves out of the account, in base units, and `check` refuses what the chain of now shows to be wrong.
 export interface Act {
   readonly call: Call;
   readonly what: string;
   readonly gas: bigint;
   readonly money: string;
-  readonly takes?: bigint;
+  readonly pays?: bigint;
   readonly check?: (account: Hex) => Promise<void>;
 }
 
 // What the gas of an act is at most: with the approval, where it takes a token.
-export const gasOf = ({ network }: Market, { gas, takes = 0n }: Act): bigint =>
-  gas + (takes > 0n && network.asset.address !== null ? APPROVE_GAS : 0n);
+export const gasOf = ({ network }: Market, { gas, pays = 0n }: Act): bigint =>
+  gas + (pays > 0n && network.asset.address !== null ? APPROVE_GAS : 0n);
 
 // Send it and wait for its block. Throws what its check refuses, FUNDS_SHORT, TX_PENDING, REFUSED, TX_FAILED, STOPPED, and what
 // `Session.send` does.
@@ -36,19 +36,19 @@ export async function carryOut(
   pause: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { call, what, money, takes = 0n } = act;
+  const { call, what, money, pays = 0n } = act;
   const { address } = market.network.asset;
   await act.check?.(shown.account);
   const at = await market.head();
   const [fees, purse] = await Promise.all([readFees(market, at), readPurse(market, at, shown.account)]);
-  requireFunds(shown.account, market.network, purse, takes, gasCost(gasOf(market, act), fees), what);
-  if (takes > 0n) await requireNothingUnderway(market, shown.account);
+  requireFunds(shown.account, market.network, purse, pays, gasCost(gasOf(market, act), fees), what);
+  if (pays > 0n) await requireNothingUnderway(market, shown.account);
   const wait = async (hash: string, where: string): Promise<void> => {
     await pause();
     if (signal.aborted) throw new HearthError("STOPPED", `this page waits no longer for ${hash}; ${where}`, "look again later");
   };
-  if (takes > 0n && address !== null) {
-    const approval = { token: address, spender: call.to, amount: takes };
+  if (pays > 0n && address !== null) {
+    const approval = { token: address, spender: call.to, amount: pays };
     await approveExactly(market, session, approval, shown, () => undefined, (where) => wait("the approval", where));
   }
   await dryRun(market, call, shown.account);

@@ -16,7 +16,6 @@ import { Failure } from "../parts/failure";
 import { Manage } from "../parts/manage";
 import { NoMarket } from "../parts/no-market";
 import { NodeFacts, NoNode, Rate, statusNameOf, Waits } from "../parts/node-facts";
-import { SignPrepared } from "../parts/prepared";
 import { Register } from "../parts/register";
 import { Amount, Moment, State } from "../parts/shown";
 import { Synced } from "../parts/synced";
@@ -84,10 +83,7 @@ function Nodes({ context, wallets }: Props) {
         </>
       )}
       {overview !== undefined && ready !== undefined && (
-        <>
-          <Register ready={ready} session={wallets.session} minimum={overview.minimumStake} pausedUntil={overview.registrationsPausedUntil} />
-          <SignPrepared ready={ready} session={wallets.session} />
-        </>
+        <Register ready={ready} session={wallets.session} minimum={overview.minimumStake} pausedUntil={overview.registrationsPausedUntil} />
       )}
     </>
   );

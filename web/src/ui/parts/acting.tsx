@@ -19,10 +19,11 @@ interface Props {
   readonly market: Market;
   readonly session: Session | undefined;
   readonly offers: readonly Offer[];
-  readonly done?: () => void;
+  // Hears that a block has a call.
+  readonly carried?: () => void;
 }
 
-export function Acts({ market, session, offers, done: tell }: Props) {
+export function Acts({ market, session, offers, carried }: Props) {
   const [busy, setBusy] = useState("");
   const [done, setDone] = useState("");
   const [error, setError] = useState<unknown>();
@@ -39,7 +40,7 @@ export function Acts({ market, session, offers, done: tell }: Props) {
     try {
       await carryOut(market, session, act, shown, pauseOf(market.network), abort.current.signal);
       setDone(`${label}: done`);
-      tell?.();
+      carried?.();
     } catch (why) {
       setError(why);
     }

@@ -68,7 +68,7 @@ function Ask({ ready, session, view: { node } }: Props) {
         at the present one. What <code>worker.toml</code> says changes nothing of it.
       </p>
       <Field id="ask" label="Price of a slot" value={text} hint={`it asks ${showRate(askInForce(node, now), network.asset)}`} change={setText} />
-      <Acts market={ready.market} session={session} offers={[{ label: "Change the price", held, act }]} done={() => setText("")} />
+      <Acts market={ready.market} session={session} offers={[{ label: "Change the price", held, act }]} carried={() => setText("")} />
     </Section>
   );
 }
@@ -83,7 +83,7 @@ function Stake({ ready, session, view: { node } }: Props) {
   const act =
     amount === undefined
       ? undefined
-      : { ...plain(owner.addStakeCall(network, node.id, node.owner, amount), "adding stake"), money, takes: amount };
+      : { ...plain(owner.addStakeCall(network, node.id, node.owner, amount), "adding stake"), money, pays: amount };
   return (
     <Section title="Stake">
       <p>Anybody may add stake. It leaves by exit alone, and goes to the node's owner then.</p>
@@ -91,7 +91,7 @@ function Stake({ ready, session, view: { node } }: Props) {
       {amount !== undefined && (
         <WalletShows id="stake-shows" network={network} takes={amount} to={network.contracts.NodeRegistry} name="add_stake" />
       )}
-      <Acts market={ready.market} session={session} offers={[{ label: "Add stake", held, act }]} done={() => setText("")} />
+      <Acts market={ready.market} session={session} offers={[{ label: "Add stake", held, act }]} carried={() => setText("")} />
     </Section>
   );
 }
@@ -119,12 +119,12 @@ function NewOffer({ ready, session, view: { node } }: Props) {
     <Section title="Offer">
       <p>
         What is written here is what the chain matches jobs with; the machine has to have it. <code>hearth worker update --print-tx</code>{" "}
-        on the machine writes the same call with what it finds there. An offer changes only while no lease runs:{" "}
+        there writes such a call with what it finds. An offer changes only while no lease runs:{" "}
         <code>hearth worker drain</code>, the worker's own command, lets it end what it runs.
       </p>
       {told.error !== undefined && <Failure error={told.error} />}
       <OfferForm wish={form} change={setWish} priced={false} />
-      <Acts market={market} session={session} offers={[{ label: "Change the offer", held, act }]} done={() => setWish(undefined)} />
+      <Acts market={market} session={session} offers={[{ label: "Change the offer", held, act }]} carried={() => setWish(undefined)} />
     </Section>
   );
 }
@@ -146,7 +146,7 @@ function Operator({ ready, session, view: { node, offered } }: Props) {
         present one serves.
       </p>
       <Field id="new-operator" label="New operator" value={text} change={setText} />
-      <Acts market={ready.market} session={session} offers={offers} done={() => setText("")} />
+      <Acts market={ready.market} session={session} offers={offers} carried={() => setText("")} />
     </Section>
   );
 }
@@ -173,7 +173,7 @@ function HandOver({ ready, session, view: { node } }: Props) {
           { label: "Offer the node to this owner", held, act },
           { label: "Take an offer of the node back", held: "", act: back },
         ]}
-        done={() => setText("")}
+        carried={() => setText("")}
       />
     </Section>
   );

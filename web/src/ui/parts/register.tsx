@@ -107,7 +107,7 @@ function actOf({ market }: Ready, operator: Hex, call: Act["call"], stake: bigin
     call,
     what: "registering",
     gas: ownerGas(call),
-    takes: stake,
+    pays: stake,
     money: "if it was sent all the same, the stake lies in Escrow for a node that comes up among yours; else it is in your account",
     // A node of this key may have come up since the page was read: another would lock as much once more.
     check: async (account) => {
