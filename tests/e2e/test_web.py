@@ -857,8 +857,8 @@ def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMark
 
 
 ROUTES = (
-    *("jobs", "job", "submit", "market", "workers", "keepers", "network", "gov", "sign", "check", "files", "wallet"),
-    "about",
+    *("jobs", "job", "submit", "provide", "market", "workers", "node", "keepers", "network", "gov", "sign", "check"),
+    *("files", "wallet", "about"),
 )
 
 
@@ -870,7 +870,8 @@ def axe() -> str:
 
 def ready(market: WebMarket, page: Page, name: str) -> None:
     """Go to a page and wait for its data."""
-    go(page, link(market, market.jobs["array"]) if name == "job" else f"#/{name}")
+    routes = {"job": link(market, market.jobs["array"]), "node": "#/node/1"}
+    go(page, routes.get(name, f"#/{name}"))
     if name == "job":
         becomes(page, lambda page: len(table(page, "unit").rows), UNITS, "its units")
     elif name == "network":
@@ -885,6 +886,10 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
         page.wait_for_selector("text=bafy")
     elif name == "gov":
         page.wait_for_selector("#seats")
+    elif name == "provide":
+        page.wait_for_selector("#stake")
+    elif name == "node":
+        page.wait_for_selector(".strip a")
     elif name not in ("submit", "sign", "check", "files", "wallet"):
         page.wait_for_selector("main tbody tr")
 

@@ -351,3 +351,20 @@ def test_submit__in_a_market_of_a_token__approves_exactly_what_the_job_takes(
         assert (approved["to"], posted["to"]) == (token.lower(), place.net.network.contracts["JobRegistry"].lower())
         assert int(approved["input"][-64:], 16) == int(escrow or 0) and int(posted["value"], 16) == 0
         assert place.client.jobs.reads.look(job).posted.terms.submitter.lower() == wallet.address
+
+        # The stake of a node is approved as exactly, and for another contract.
+        desk.page.click("nav a[href='#/provide']")
+        operator = place.client.wallet.show("worker")["address"]
+        sizes = {"price": "0.60/h", "country": "de", "cores": "1", "memory": "1GiB", "disk": "2GiB"}
+        form = {"operator": operator, "stake": "25", **{f"offer-{name}": text for name, text in sizes.items()}}
+        for field, text in form.items():
+            desk.page.fill(f"#{field}", text)
+        assert "an approval of exactly 25" in desk.page.inner_text("#register-shows")
+        desk.page.click("button:text-is('Register this node')")
+        desk.page.wait_for_selector("text=Register this node: done")
+        approved, registered = (place.rpc("eth_getTransactionByHash", one) for one in wallet.sent[2:])
+        (node,) = place.client.net.workers()["workers"]
+        nodes = place.net.network.nodes.lower()
+        assert (approved["to"], registered["to"]) == (token.lower(), nodes)
+        assert approved["input"][34:74] == nodes[2:] and int(registered["value"], 16) == 0
+        assert int(approved["input"][-64:], 16) == int(node["stake"]) and node["owner"].lower() == wallet.address

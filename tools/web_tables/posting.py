@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hearth.chain import fees
-from hearth.client import workers
 from hearth.client.gov import GOV_GAS
 from hearth.client.jobs import CANCEL_GAS
 from hearth.client.parents import ASKED
@@ -23,9 +22,6 @@ def tables() -> Mapping[str, Any]:
         "WITHDRAW_GAS": Big(post.WITHDRAW_GAS),
         "CANCEL_GAS": Big(CANCEL_GAS),
         "GOV_GAS": Big(GOV_GAS),
-        "OWNER_GAS": Big(workers.OWNER_GAS),
-        "ARGUMENT_BYTES": workers.ARGUMENT_BYTES,
-        "BYTE_GAS": workers.BYTE_GAS,
         "LEAST_TIP": Big(fees.LEAST_TIP),
         "MOST_TIP": Big(fees.MOST_TIP),
         "ASKED": {int(condition): words for condition, words in ASKED.items()},

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 
 import type { Hex } from "../src/core/bytes";
+import { escrowAtPost } from "../src/core/money";
 import { networkOf } from "../src/core/network";
 import { packTerms } from "../src/core/words";
-import { acceptCall, approveCall, type Call, cancelCall, postCall, withdrawCall } from "../src/wallet/calls";
+import { acceptCall, approveOf, type Call, cancelCall, postCall, withdrawCall } from "../src/wallet/calls";
 import { termsOf } from "./lanes";
 import { vectors } from "./vectors";
 
@@ -43,7 +44,7 @@ describe("calls", () => {
       expect(said(cancelCall(network, packTerms(terms), index))).toEqual(one.cancel);
       expect(said(acceptCall(network, packTerms(terms), index))).toEqual(one.accept);
       expect(said(withdrawCall(network, one.to, BigInt(one.amount)))).toEqual(one.withdraw);
-      const approve = address === null ? null : said(approveCall({ ...network, asset: { ...network.asset, address } }, terms));
+      const approve = address === null ? null : said(approveOf(address, network.contracts.JobRegistry, escrowAtPost(terms)));
       expect(approve).toEqual(one.approve);
     }
   });

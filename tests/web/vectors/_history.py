@@ -71,6 +71,14 @@ class Port:
     def __init__(self, evm: Recorded) -> None:
         self.evm = evm
 
+    def chain_id(self) -> int:
+        """Return the chain's id."""
+        return CHAIN_ID
+
+    def genesis_hash(self) -> bytes:
+        """Return the first block's hash."""
+        return hash_of(0)
+
     def head(self) -> Block:
         """Return the newest block."""
         evm = self.evm

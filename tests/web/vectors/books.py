@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 from hearth.chain.port import Log
@@ -36,10 +37,16 @@ NONSENSE: Final = 12
 
 def cases() -> Any:
     """Return a native market with all lives, and one of a token with a few."""
+    return {name: _market(history) for name, history in lived().items()}
+
+
+@cache
+def lived() -> dict[str, History]:
+    """Return both markets by name, with the lives lived."""
     native, token = History(), History(erc20=True)
     native.live()
     token.live_few()
-    return {"native": _market(native), "token": _market(token)}
+    return {"native": native, "token": token}
 
 
 def _market(history: History) -> dict[str, Any]:

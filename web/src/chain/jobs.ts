@@ -160,6 +160,15 @@ export class Jobs {
     });
   }
 
+  // The terms of those jobs whose posts are found, up to a block and no further back than it is worth.
+  async terms(jobs: readonly Hex[], before: number): Promise<ReadonlyMap<Hex, Terms>> {
+    await this.#learn(jobs, before);
+    return new Map(jobs.flatMap((job) => {
+      const terms = this.#terms.get(job);
+      return terms === undefined || terms === null ? [] : [[job, terms] as const];
+    }));
+  }
+
   // Look for the terms of jobs that were posted before a block, no further back than it is worth.
   async #learn(jobs: readonly Hex[], before: number): Promise<void> {
     const missing = jobs.filter((job) => !this.#terms.has(job));

@@ -80,15 +80,20 @@ function gatesView(network: Network, ask: Ask, first: number, count: number): Vi
   });
 }
 
-// Read what an account has at a block.
-export async function readPurse(market: Market, at: Block, account: Hex): Promise<Purse> {
+// Read what an account has at a block, and what a contract may take of its tokens.
+export async function readPurse(
+  market: Market,
+  at: Block,
+  account: Hex,
+  spender: Hex = market.network.contracts.JobRegistry,
+): Promise<Purse> {
   const { network, rpc } = market;
   const { address } = network.asset;
-  const { Escrow, JobRegistry } = network.contracts;
+  const { Escrow } = network.contracts;
   const credit = viewOf(Escrow, ESCROW_ABI, "escrow", "credit", [account], (raw) => raw as bigint);
   const of = (name: string, args: readonly unknown[]): View<bigint> =>
     viewOf(address as Hex, TOKEN_ABI, "token", name, args, (raw) => raw as bigint);
-  const token = address === null ? [] : [of("balanceOf", [account]), of("allowance", [account, JobRegistry])];
+  const token = address === null ? [] : [of("balanceOf", [account]), of("allowance", [account, spender])];
   const [held, [owned, balance, allowance]] = await Promise.all([
     rpc.one("eth_getBalance", [account, { blockHash: at.hash }]),
     market.read(at, credit, ...token) as Promise<bigint[]>,
@@ -113,4 +118,11 @@ export async function mined({ rpc }: Market, hash: Hex): Promise<{ readonly ok: 
   const raw = (await rpc.one("eth_getTransactionReceipt", [hash])) as Record<string, unknown> | null;
   if (raw === null) return undefined;
   return { ok: quantity(raw["status"], "a status") === 1, block: quantity(raw["blockNumber"], "a block") };
+}
+
+// Count the transactions of an account that no block has yet, 0 where the provider does not say.
+export async function underway({ rpc }: Market, account: Hex): Promise<number> {
+  const said = await rpc.ask(["latest", "pending"].map((at) => ({ method: "eth_getTransactionCount", params: [account, at] })));
+  const [mine, sent] = said.map((one) => (one.ok ? quantity(one.value, "a count") : undefined));
+  return mine === undefined || sent === undefined ? 0 : Math.max(0, sent - mine);
 }

@@ -20,7 +20,7 @@ import { nameOf, type Policy, type Terms } from "./types";
 import { amountAtLeast, type Asset, NATIVE, rateAtLeast, showAmount, showAtLeast } from "./units";
 import { isHeader, packTerms, unpackPolicy, unpackUnit } from "./words";
 
-// What an account has: wei, the market's asset, credit in Escrow, and what JobRegistry may take of a token.
+// What an account has: wei, the market's asset, credit in Escrow, and what a contract may take of a token.
 export interface Purse {
   readonly coin: bigint;
   readonly asset: bigint;

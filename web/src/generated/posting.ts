@@ -11,12 +11,6 @@ export const CANCEL_GAS = 150000n as const;
 
 export const GOV_GAS = 200000n as const;
 
-export const OWNER_GAS = 300000n as const;
-
-export const ARGUMENT_BYTES = 256 as const;
-
-export const BYTE_GAS = 40 as const;
-
 export const LEAST_TIP = 1000000n as const;
 
 export const MOST_TIP = 1000000000n as const;

@@ -21,6 +21,7 @@ import { WORDS } from "./words";
 const PAGES = {
   jobs: Jobs,
   submit: lazy(async () => (await import("./pages/submit")).Submit),
+  provide: lazy(async () => (await import("./pages/provide")).Provide),
   market: lazy(async () => (await import("./pages/market")).MarketPage),
   workers: lazy(async () => (await import("./pages/workers")).Workers),
   keepers: lazy(async () => (await import("./pages/keepers")).Keepers),
@@ -33,7 +34,13 @@ const PAGES = {
   about: lazy(async () => (await import("./pages/about")).About),
 } as const;
 const JobPage = lazy(async () => (await import("./pages/job")).JobPage);
+const NodePage = lazy(async () => (await import("./pages/node")).NodePage);
 type Name = keyof typeof PAGES;
+// Pages of one job, one node, and the page of the menu that each belongs to.
+const ONES: ReadonlyMap<string, { readonly of: Name; readonly page: typeof JobPage; readonly title: (id: string) => string }> = new Map([
+  ["job", { of: "jobs", page: JobPage, title: WORDS.job }],
+  ["node", { of: "workers", page: NodePage, title: WORDS.node }],
+] as const);
 const NAMES = Object.keys(PAGES) as Name[];
 
 export interface Context {
@@ -70,9 +77,10 @@ function App() {
   }, []);
   const live = useLive(source?.network);
   const context = source === undefined ? undefined : { ...source, live };
-  const name = parts[0] === "job" ? "jobs" : (NAMES.find((one) => one === parts[0]) ?? "jobs");
-  const Page = parts[0] === "job" ? JobPage : PAGES[name];
-  useArrival(parts.join("/"), parts[0] === "job" ? WORDS.job(shownLine(parts[1] ?? "", 14)) : WORDS.nav[name]);
+  const one = ONES.get(parts[0] ?? "");
+  const name = one?.of ?? NAMES.find((page) => page === parts[0]) ?? "jobs";
+  const Page = one?.page ?? PAGES[name];
+  useArrival(parts.join("/"), one === undefined ? WORDS.nav[name] : one.title(shownLine(parts[1] ?? "", 14)));
   return (
     <>
       <a class="skip" href="#main" onClick={focusMain}>

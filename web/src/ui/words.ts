@@ -7,8 +7,9 @@ export const WORDS = {
   otherBuild: " Its server has another build of this page by now: load it again.",
   opening: "looking at the chain and its contracts…",
   synced: (block: number, seconds: number) => `synced to block ${block}, ${seconds} s ago`,
-  nav: { jobs: "Jobs", submit: "Submit", market: "Market", workers: "Workers", keepers: "Keepers", network: "Network", gov: "Governance", sign: "Sign", check: "Job file", files: "Files", wallet: "Wallet", about: "About" },
+  nav: { jobs: "Jobs", submit: "Submit", provide: "Provide", market: "Market", workers: "Workers", keepers: "Keepers", network: "Network", gov: "Governance", sign: "Sign", check: "Job file", files: "Files", wallet: "Wallet", about: "About" },
   job: (id: string) => `Job ${id}`,
+  node: (id: string) => `Node ${id}`,
   theme: { auto: "as the system", light: "light", dark: "dark", label: "Theme" },
   served: {
     web: (network: string) => `market ${network}, served by hearth web`,

@@ -1,42 +1,73 @@
-// One call beside posting: cancel, accept, withdraw. What the account cannot pay and what the chain refuses is said before the
-// wallet opens; the call counts once a block has it.
+// One call beside posting: cancel, accept, withdraw, and an owner's. What the account cannot pay and what the chain refuses is said
+// before the wallet opens; the call counts once a block has it.
 
-import { dryRun, mined, readFees, readPurse } from "../chain/posting";
+import { dryRun, mined, readFees, readPurse, underway } from "../chain/posting";
 import type { Market } from "../chain/market";
+import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { gasCost, requireFunds } from "../core/posting";
+import { APPROVE_GAS } from "../generated/posting";
+import { approveExactly } from "./approving";
 import type { Call } from "./calls";
 import type { Session, Shown } from "./request";
 
-// What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent; and what it
-// takes of the market's asset, nothing where it does not say.
+// What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent. `pays` is
+// what it moves out of the account, in base units, and `check` refuses what the chain of now shows to be wrong.
 export interface Act {
   readonly call: Call;
   readonly what: string;
   readonly gas: bigint;
   readonly money: string;
   readonly pays?: bigint;
+  readonly check?: (account: Hex) => Promise<void>;
 }
 
-// Send it and wait for its block. Throws FUNDS_SHORT, REFUSED, TX_FAILED, STOPPED, and what `Session.send` does.
+// What the gas of an act is at most: with the approval, where it takes a token.
+export const gasOf = ({ network }: Market, { gas, pays = 0n }: Act): bigint =>
+  gas + (pays > 0n && network.asset.address !== null ? APPROVE_GAS : 0n);
+
+// Send it and wait for its block. Throws what its check refuses, FUNDS_SHORT, TX_PENDING, REFUSED, TX_FAILED, STOPPED, and what
+// `Session.send` does.
 export async function carryOut(
   market: Market,
   session: Session,
-  { call, what, gas, money, pays = 0n }: Act,
+  act: Act,
   shown: Shown,
   pause: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
+  const { call, what, money, pays = 0n } = act;
+  const { address } = market.network.asset;
+  await act.check?.(shown.account);
   const at = await market.head();
   const [fees, purse] = await Promise.all([readFees(market, at), readPurse(market, at, shown.account)]);
-  requireFunds(shown.account, market.network, purse, pays, gasCost(gas, fees), what);
+  requireFunds(shown.account, market.network, purse, pays, gasCost(gasOf(market, act), fees), what);
+  if (pays > 0n) await requireNothingUnderway(market, shown.account);
+  const wait = async (hash: string, where: string): Promise<void> => {
+    await pause();
+    if (signal.aborted) throw new HearthError("STOPPED", `this page waits no longer for ${hash}; ${where}`, "look again later");
+  };
+  if (pays > 0n && address !== null) {
+    const approval = { token: address, spender: call.to, amount: pays };
+    await approveExactly(market, session, approval, shown, () => undefined, (where) => wait("the approval", where));
+  }
   await dryRun(market, call, shown.account);
   const hash = await session.send(call, shown, money);
   for (;;) {
     const found = await mined(market, hash).catch(() => undefined);
     if (found?.ok === true) return;
     if (found?.ok === false) throw new HearthError("TX_FAILED", `transaction ${hash} failed in block ${found.block}; ${money}`, "look again");
-    await pause();
-    if (signal.aborted) throw new HearthError("STOPPED", `this page waits no longer for transaction ${hash}; ${money}`, "look again later");
+    await wait(`transaction ${hash}`, money);
   }
+}
+
+// What was sent before and waits for a block may be the very same payment. Throws TX_PENDING.
+async function requireNothingUnderway(market: Market, account: Hex): Promise<void> {
+  const count = await underway(market, account);
+  if (count === 0) return;
+  throw new HearthError(
+    "TX_PENDING",
+    `${account} has ${count === 1 ? "a transaction" : `${count} transactions`} that no block has yet, and this would pay beside it: nothing was sent`,
+    "wait for it, or have your wallet cancel it",
+  );
 }

@@ -29,11 +29,10 @@ export function postCall(network: Network, terms: Terms, parents: readonly Hex[]
   return { to: network.contracts.JobRegistry, data, value, label: "jobs.post" };
 }
 
-// Let the market take exactly what a post takes. Of a market in a token alone.
-export function approveCall(network: Network & { readonly asset: { readonly address: Hex } }, terms: Terms): Call {
-  const args = [network.contracts.JobRegistry, escrowAtPost(terms)] as const;
-  const data = encodeFunctionData({ abi: TOKEN_ABI, functionName: "approve", args });
-  return { to: network.asset.address, data, value: 0n, label: "token.approve" };
+// Let a contract of the market take exactly so much of a token.
+export function approveOf(token: Hex, spender: Hex, amount: bigint): Call {
+  const data = encodeFunctionData({ abi: TOKEN_ABI, functionName: "approve", args: [spender, amount] });
+  return { to: token, data, value: 0n, label: "token.approve" };
 }
 
 // Cancel a unit, or with SENTINEL the untouched rest of an array.

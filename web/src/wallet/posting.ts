@@ -28,7 +28,8 @@ import type { Terms } from "../core/types";
 import { showAmount } from "../core/units";
 import { fromHex } from "../core/bytes";
 import { unpackPolicy } from "../core/words";
-import { approveCall, type Call, postCall } from "./calls";
+import { approveExactly, requireNotFailed } from "./approving";
+import { type Call, postCall } from "./calls";
 import { type Entry, fateOf, type Journal } from "./journal";
 import type { Session, Shown } from "./request";
 
@@ -187,8 +188,9 @@ export class Posting {
     try {
       const { address } = network.asset;
       if (address !== null) {
-        const approve = approveCall({ ...network, asset: { ...network.asset, address } }, terms);
-        asked = await this.#approve(approve, terms, shown);
+        const approval = { token: address, spender: network.contracts.JobRegistry, amount: escrowAtPost(terms) };
+        const asking = (): void => this.tell("approving", "");
+        asked = await approveExactly(this.market, this.#wallet(), approval, shown, asking, (money) => this.#wait(money));
       }
       const call = postCall(network, terms, kept.parents);
       this.tell("trying", "");
@@ -200,24 +202,6 @@ export class Posting {
       if (fresh && !asked) await this.journal.forget(kept.job);
       throw error;
     }
-  }
-
-  // Let the market take exactly the escrow, where it may not yet; returns once the chain says so. Says whether a wallet was asked.
-  async #approve(call: Call, terms: Terms, shown: Shown): Promise<boolean> {
-    const allowed = async (): Promise<boolean> => {
-      const { allowance } = await readPurse(this.market, await this.market.head(), shown.account);
-      return allowance >= escrowAtPost(terms);
-    };
-    if (await allowed()) return false;
-    this.tell("approving", "");
-    await dryRun(this.market, call, shown.account);
-    const money = "an approval moves nothing: your tokens are in your account";
-    const hash = await this.#wallet().send(call, shown, money);
-    while (!(await allowed().catch(() => false))) {
-      await this.#requireNotFailed(hash, money);
-      await this.#wait(money);
-    }
-    return true;
   }
 
   // Have the post signed, and wait until the chain has the job: by its id, whatever the wallet answers or does not.
@@ -245,7 +229,7 @@ export class Posting {
         return { job, block: found?.block, earlier: false };
       }
       if (failed !== undefined) throw failed.error;
-      if (hash !== undefined) await this.#requireNotFailed(hash, "the escrow is in your account: its gas alone is gone");
+      if (hash !== undefined) await requireNotFailed(this.market, hash, "the escrow is in your account: its gas alone is gone");
       await this.#wait(money);
     }
   }
@@ -268,11 +252,6 @@ export class Posting {
   async #wait(money: string): Promise<void> {
     await this.pause();
     if (this.signal.aborted) throw new HearthError("STOPPED", `this page waits no longer; ${money}`, "it stands among the unfinished jobs");
-  }
-
-  async #requireNotFailed(hash: Hex, money: string): Promise<void> {
-    const found = await mined(this.market, hash).catch(() => undefined);
-    if (found?.ok === false) throw new HearthError("TX_FAILED", `transaction ${hash} failed in block ${found.block}; ${money}`, "try again");
   }
 
   // One tab at a time posts a job: two would each draw a salt, and post it twice. Throws BUSY.

@@ -1,19 +1,17 @@
 // A file's calls signed and sent, in their order, each once the one before is in a block. What is refused is refused before the
 // wallet opens: a call of another account, one that this browser had signed before, and whatever `carryOut` refuses.
 
-import { encodeFunctionData } from "viem/utils";
-
 import type { Market } from "../chain/market";
-import { viewOf } from "../chain/market";
-import { TOKEN_ABI } from "../generated/abi";
-import { APPROVE_GAS, ARGUMENT_BYTES, BYTE_GAS, CANCEL_GAS, GOV_GAS, OWNER_GAS, WITHDRAW_GAS } from "../generated/posting";
+import { readPurse } from "../chain/posting";
+import { APPROVE_GAS, CANCEL_GAS, GOV_GAS, WITHDRAW_GAS } from "../generated/posting";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { moment } from "../core/moments";
 import { postGas } from "../core/posting";
 import type { Prepared } from "../core/prepared";
 import { type Act, carryOut } from "./acting";
-import type { Call } from "./calls";
+import { approveExactly } from "./approving";
+import { ownerGas } from "./owner-calls";
 import type { Session, Shown } from "./request";
 import { SignedCalls, signedId } from "./signed";
 
@@ -50,13 +48,13 @@ export class PreparedCalls {
 
   async #one(call: Prepared, id: string, place: number, shown: Shown): Promise<void> {
     const { time } = await this.market.head();
-    if (call.contract === "token" ? await this.#isAllowed(call, call.args["amount"] as bigint) : false) {
+    if (call.contract === "token" && (await this.#isAllowed(call))) {
       this.tell(place, "skipped");
       return;
     }
-    if (call.approve > 0n && !(await this.#isAllowed(call, call.approve))) {
-      this.tell(place, "approving");
-      await carryOut(this.market, this.session, this.#approval(call), shown, this.pause, this.signal);
+    if (call.approve > 0n) {
+      const approval = { token: this.market.network.asset.address as Hex, spender: call.to, amount: call.approve };
+      await approveExactly(this.market, this.session, approval, shown, () => this.tell(place, "approving"), (money) => this.#wait(money));
     }
     this.tell(place, "signing");
     const earlier = await this.signed.find(id);
@@ -71,19 +69,15 @@ export class PreparedCalls {
     await this.signed.write({ id, at: time, done: true });
   }
 
-  // Whether the contract that takes an amount of the token may take it already.
-  async #isAllowed(call: Prepared, amount: bigint): Promise<boolean> {
-    const { asset } = this.market.network;
-    const spender = call.contract === "token" ? (call.args["spender"] as Hex) : call.to;
-    const view = viewOf(asset.address as Hex, TOKEN_ABI, "token", "allowance", [call.from, spender], (raw) => raw as bigint);
-    const [allowed] = await this.market.read(await this.market.head(), view);
-    return allowed >= amount;
+  // Whether the contract that an approval names may take as much already.
+  async #isAllowed({ args, from }: Prepared): Promise<boolean> {
+    const { allowance } = await readPurse(this.market, await this.market.head(), from, args["spender"] as Hex);
+    return allowance >= (args["amount"] as bigint);
   }
 
-  #approval({ to, approve }: Prepared): Act {
-    const data = encodeFunctionData({ abi: TOKEN_ABI, functionName: "approve", args: [to, approve] });
-    const call: Call = { to: this.market.network.asset.address as Hex, data, value: 0n, label: "token.approve" };
-    return { call, what: "approving", gas: APPROVE_GAS, money: "an approval moves nothing: your tokens are in your account" };
+  async #wait(money: string): Promise<void> {
+    await this.pause();
+    if (this.signal.aborted) throw new HearthError("STOPPED", `this page waits no longer; ${money}`, "look again later");
   }
 
   // One tab at a time signs a file. Throws BUSY.
@@ -106,8 +100,7 @@ export function requireSender(calls: readonly Prepared[], account: Hex): void {
   );
 }
 
-const GAS: Readonly<Record<Exclude<Prepared["contract"], "JobRegistry">, bigint>> = {
-  NodeRegistry: OWNER_GAS,
+const GAS: Readonly<Record<Exclude<Prepared["contract"], "JobRegistry" | "NodeRegistry">, bigint>> = {
   Escrow: WITHDRAW_GAS,
   Steward: GOV_GAS,
   token: APPROVE_GAS,
@@ -124,12 +117,12 @@ const LABELS: Readonly<Record<Prepared["contract"], string>> = {
 export function actOf(call: Prepared, { network }: Pick<Market, "network">): Act {
   const { contract, to, data, value } = call;
   const label = `${LABELS[contract]}.${call.function}`;
-  const longer = BigInt(Math.max(0, (data.length - 2) / 2 - ARGUMENT_BYTES) * BYTE_GAS);
-  const base = contract === "JobRegistry" ? (call.function === "post" ? postGas(network) : CANCEL_GAS) : GAS[contract];
+  const one = { to, data, value, label };
+  const jobs = call.function === "post" ? postGas(network) : CANCEL_GAS;
   return {
-    call: { to, data, value, label },
+    call: one,
     what: label,
-    gas: contract === "NodeRegistry" ? base + longer : base,
+    gas: contract === "JobRegistry" ? jobs : contract === "NodeRegistry" ? ownerGas(one) : GAS[contract],
     money: "open the wallet and look whether it was sent; what was not is in your account, or in Escrow, as before",
     pays: value > 0n ? value : call.approve,
   };

@@ -334,7 +334,7 @@ function Units({ whole }: { readonly whole: Whole }) {
           { head: "unit", cell: ([index]: readonly [number, Unit]) => index, number: true },
           { head: "state", cell: ([, unit]) => <State name={nameOf(STATE, unit.state)} /> },
           { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
-          { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : unit.node), number: true },
+          { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : <a href={hrefOf(["node", String(unit.node)])}>{unit.node}</a>), number: true },
           { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
           { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },
         ]}

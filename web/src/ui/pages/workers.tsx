@@ -14,6 +14,7 @@ import { NoMarket } from "../parts/no-market";
 import { Amount, Moment, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
+import { hrefOf } from "../router";
 import { WORDS } from "../words";
 
 export function Workers({ context }: { readonly context: Context }) {
@@ -23,7 +24,7 @@ export function Workers({ context }: { readonly context: Context }) {
   const now = value?.at.time ?? 0;
   const { dead_after, minimum_stake } = network.nodeParameters;
   const columns: Column<Node>[] = [
-    { head: "node", cell: (node) => node.id, number: true },
+    { head: "node", cell: ({ id }) => <a href={hrefOf(["node", String(id)])}>{id}</a>, number: true },
     {
       head: "status",
       cell: (node) => {

@@ -10,9 +10,9 @@ import { pauseOf } from "./sign";
 
 export interface Offer {
   readonly label: string;
-  // Why it cannot be done now, "" where it can.
+  // Why it cannot be done now, "" where it can; what is not whole yet has no act.
   readonly held: string;
-  readonly act: Act;
+  readonly act: Act | undefined;
 }
 
 interface Props {
@@ -32,7 +32,7 @@ export function Acts({ market, session, offers, carried }: Props) {
   const shown = session?.shown();
   const ready = session !== undefined && shown !== undefined && shown.chainId === market.network.chainId;
   const run = async ({ label, act }: Offer): Promise<void> => {
-    if (!ready) return;
+    if (!ready || act === undefined) return;
     abort.current = new AbortController();
     setBusy(label);
     setDone("");
@@ -53,7 +53,7 @@ export function Acts({ market, session, offers, carried }: Props) {
           <button
             key={offer.label}
             type="button"
-            disabled={!ready || busy !== "" || offer.held !== ""}
+            disabled={!ready || busy !== "" || offer.held !== "" || offer.act === undefined}
             title={offer.held}
             onClick={() => void run(offer)}
           >

@@ -18,6 +18,7 @@ export function SaveActs({ market, job, submitter, offers }: Props) {
   if (offers.length === 0) return null;
   const { chainId } = market.network;
   const keep = ({ label, act }: Offer): void => {
+    if (act === undefined) return;
     const key = `${label.toLowerCase()}/${job.slice(2)}`;
     const name = `hearth-${act.call.label.replace(".", "-")}-${job.slice(0, 10)}.json`;
     save([documentText(act.call, { from: submitter, approve: 0n, key, chainId })], name, "application/json");

@@ -7,7 +7,6 @@ import { judgedWords } from "../../core/attesters";
 import { escrowAtPost } from "../../core/money";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
-import { formatAmount } from "../../core/units";
 import { unpackPolicy } from "../../core/words";
 import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
@@ -17,6 +16,7 @@ import { Elsewhere } from "./elsewhere";
 import { Failure } from "./failure";
 import { Keys } from "./keys";
 import { Whole } from "./shown";
+import { WalletShows } from "./wallet-shows";
 
 interface Props {
   readonly market: Market;
@@ -41,17 +41,7 @@ export function Sign({ market, session, draft, terms, there }: Props) {
       <h2>Before you sign</h2>
       <p id="judged">{judgedWords(terms, unpackPolicy(terms.policy), draft.attesters, network.asset)}</p>
       {draft.attesters !== undefined && <Keys set={draft.attesters} />}
-      <p id="wallet-shows">
-        What your wallet will show:{" "}
-        {network.asset.address !== null && (
-          <>
-            first an approval of exactly {formatAmount(escrow, network.asset)} by <Whole hex={network.asset.address} />, function{" "}
-            <code>approve</code>; then no coin{" "}
-          </>
-        )}
-        {network.asset.address === null && formatAmount(escrow, network.asset)} to <Whole hex={network.contracts.JobRegistry} />,
-        function <code>post</code>.
-      </p>
+      <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
       <p>
         <label>
           <input type="checkbox" checked={again} onChange={(event) => setAgain(event.currentTarget.checked)} /> Post a new job, though

@@ -1,0 +1,90 @@
+// What a node says of itself beside the chain, as a call carries it. Mirrors Manifest.document and carried of
+// hearth/market/manifest.py: the chain has the digest alone, and the document stands behind the call's arguments.
+
+import { MANIFEST_BYTES, MANIFEST_VERSION } from "../generated/owners";
+import { compare, fromHex, type Hex, sha256, toHex } from "./bytes";
+import { decode, encode, type JsonObject } from "./canonical";
+import { HearthError } from "./errors";
+
+// A document in canonical form, and its digest.
+export interface Manifest {
+  readonly digest: Hex;
+  readonly document: Hex;
+}
+
+const PLACES = 4;
+// Ends of an object that are tried: a manifest is followed by little.
+const ENDS = 256;
+const AFTER = [32, 64];
+const OPENS = "{".charCodeAt(0);
+const CLOSES = "}".charCodeAt(0);
+
+// Return the manifest of a node whose machine has not spoken yet: it names its country alone.
+export function firstManifest(country: string): Promise<Manifest> {
+  return manifestOf({ version: MANIFEST_VERSION, software: "", country: country.toLowerCase(), gpus: [], gateways: [] });
+}
+
+// Return a manifest with another country and all else as it was; `document` is a stranger's, and one that is no manifest is begun
+// anew.
+export function movedManifest(document: Hex | undefined, country: string): Promise<Manifest> {
+  const told = document === undefined ? undefined : read(document);
+  return told === undefined ? firstManifest(country) : manifestOf({ ...told, country: country.toLowerCase() });
+}
+
+// Return the country that a manifest names, "" where it names none.
+export function countryIn(document: Hex | undefined): string {
+  const country = document === undefined ? undefined : read(document)?.["country"];
+  return typeof country === "string" && /^[a-z]{2}$/.test(country) ? country : "";
+}
+
+// Return the document that a call's data carry, by its digest; undefined where they carry none. Nothing but its digest says
+// where it ends.
+export async function carried(data: Hex, digest: Hex): Promise<Hex | undefined> {
+  const bytes = fromHex(data);
+  const wanted = fromHex(digest);
+  let at = -1;
+  for (let place = 0; place < PLACES; place += 1) {
+    at = indexOf(bytes, wanted, at + 1);
+    if (at < 0) return undefined;
+    for (const after of AFTER) {
+      const found = await beginning(bytes.slice(at + after, at + after + MANIFEST_BYTES), wanted);
+      if (found !== undefined) return toHex(found);
+    }
+  }
+  return undefined;
+}
+
+async function manifestOf(value: JsonObject): Promise<Manifest> {
+  const document = encode(value);
+  return { digest: toHex(await sha256(document)), document: toHex(document) };
+}
+
+function read(document: Hex): JsonObject | undefined {
+  try {
+    const value = decode(fromHex(document));
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    const told = isObject ? (value as JsonObject) : undefined;
+    return told?.["version"] === MANIFEST_VERSION ? told : undefined;
+  } catch (error) {
+    if (error instanceof HearthError) return undefined;
+    throw error;
+  }
+}
+
+// The beginning of some bytes that is an object of this digest.
+async function beginning(bytes: Uint8Array<ArrayBuffer>, digest: Uint8Array): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (bytes[0] !== OPENS) return undefined;
+  let end = bytes.lastIndexOf(CLOSES);
+  for (let tried = 0; end > 0 && tried < ENDS; tried += 1, end = bytes.lastIndexOf(CLOSES, end - 1)) {
+    const found = bytes.slice(0, end + 1);
+    if (compare(await sha256(found), digest) === 0) return found;
+  }
+  return undefined;
+}
+
+function indexOf(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
+  for (let at = from; at + wanted.length <= bytes.length; at += 1) {
+    if (wanted.every((byte, place) => bytes[at + place] === byte)) return at;
+  }
+  return -1;
+}

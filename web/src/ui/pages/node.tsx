@@ -1,0 +1,152 @@
+// One node, for anybody: what it offers, how it stands, what it did and earned, and which open jobs it could take.
+
+import { useMemo, useState } from "preact/hooks";
+
+import { Jobs as Reader } from "../../chain/jobs";
+import { type NodePast, NodeReader } from "../../chain/node-past";
+import { hasLeft, type NodeView } from "../../chain/owning";
+import { immutablesOf } from "../../chain/posting";
+import { type Block, lies } from "../../chain/answers";
+import type { Hex } from "../../core/bytes";
+import { stakeIn } from "../../core/earnings";
+import { type Opening, openingOf } from "../../core/openings";
+import { type Loaded, useLoad } from "../load";
+import type { Context } from "../main";
+import { nodeIdOf, useNode } from "../node";
+import { Failure } from "../parts/failure";
+import { NoMarket } from "../parts/no-market";
+import { NodeBooks } from "../parts/node-books";
+import { NodeFacts, NoNode, Waits } from "../parts/node-facts";
+import { short } from "../parts/shown";
+import { Synced } from "../parts/synced";
+import { Table } from "../parts/table";
+import { hrefOf, useRoute } from "../router";
+import { WORDS } from "../words";
+
+// Newest jobs that are looked at for open units.
+const NEWEST = 50;
+
+export function NodePage({ context }: { readonly context: Context }) {
+  const { live, network } = context;
+  const id = nodeIdOf(useRoute().parts[1]);
+  const view = useNode(context, id);
+  const ready = live.state === "ready" ? live : undefined;
+  const jobs = useMemo(() => (ready === undefined ? undefined : new Reader(ready.market)), [ready?.market, ready?.epoch]);
+  const reader = useMemo(() => (jobs === undefined || id === undefined ? undefined : new NodeReader(jobs, id)), [jobs, id]);
+  const [looked, setLooked] = useState(0);
+  const [failed, setFailed] = useState<unknown>();
+  const past = useLoad(
+    ready === undefined || reader === undefined || view.value === undefined ? undefined : () => reader.upTo(ready.head),
+    `node ${id}`,
+    [reader, ready?.changed.hash, looked, view.value === undefined],
+    ready?.seen,
+  );
+  const node = view.value?.node;
+  const openings = useLoad(
+    ready === undefined || jobs === undefined || node === undefined || hasLeft(node) ? undefined : () => readOpenings(jobs, view.value as NodeView),
+    `node ${id}`,
+    [view.value],
+    ready?.seen,
+  );
+  if (network === undefined) return <NoMarket />;
+  if (id === undefined) return <NoNode />;
+  const now = ready?.head.time ?? 0;
+  return (
+    <>
+      <h1>Node {id}</h1>
+      <Synced live={live} />
+      {view.error !== undefined && <Failure error={view.error} />}
+      {jobs !== undefined && jobs.strays.count > 0 && <p role="note">{jobs.strays.inWords()}</p>}
+      {view.value === undefined || node === undefined ? (
+        view.error === undefined && <p>{WORDS.nothingYet}</p>
+      ) : hasLeft(node) ? (
+        <p id="left">It has left the market, and its id is never given again.</p>
+      ) : (
+        <>
+          <NodeFacts view={view.value} network={network} now={now} />
+          <p>
+            Its owner changes it: <a href={hrefOf(["provide", String(id)])}>stake, price, offer, exit</a>.
+          </p>
+          <h2>What keeps it from work</h2>
+          <Waits node={node} network={network} now={now} />
+        </>
+      )}
+      {past.error !== undefined && <Failure error={past.error} />}
+      {view.value !== undefined && past.value !== undefined && <Differs view={view.value} past={past.value} />}
+      {failed !== undefined && <Failure error={failed} />}
+      {past.value === undefined ? (
+        view.value !== undefined && past.error === undefined && <p>{WORDS.nothingYet}</p>
+      ) : (
+        <NodeBooks
+          past={past.value}
+          node={id}
+          asset={network.asset}
+          now={now}
+          older={() => void reader?.older().then(() => setLooked((last) => last + 1)).then(() => setFailed(undefined), setFailed)}
+        />
+      )}
+      {node !== undefined && !hasLeft(node) && <Openings openings={openings} />}
+    </>
+  );
+}
+
+// Logs and storage of one block have to agree; what is missing among the logs is missing in the books below.
+function Differs({ view: { at, node }, past }: { readonly view: NodeView; readonly past: NodePast }) {
+  if (!past.whole || past.to !== at.number) return null;
+  const told = stakeIn(past.events, node.id);
+  if (told === node.stake) return null;
+  return <Failure error={lies(`logs that leave a stake of ${told} to node ${node.id}, which has ${node.stake}`)} />;
+}
+
+interface OpenJob extends Opening {
+  readonly job: Hex;
+  readonly block: number;
+}
+
+interface Found {
+  readonly at: Block;
+  readonly looked: number;
+  readonly open: readonly OpenJob[];
+}
+
+async function readOpenings(reader: Reader, { at, overview, node }: NodeView): Promise<Found> {
+  const { jobs } = await reader.page(reader.end(overview), NEWEST);
+  const immutables = immutablesOf(reader.market.network);
+  const open: OpenJob[] = [];
+  for (const { posted, partial, view } of await reader.standing(jobs, at)) {
+    const opening = partial ? undefined : openingOf(view, node, immutables);
+    if (opening !== undefined) open.push({ ...opening, job: posted.jobId, block: posted.log.blockNumber });
+  }
+  return { at, looked: jobs.length, open };
+}
+
+function Openings({ openings: { value, error } }: { readonly openings: Loaded<Found> }) {
+  return (
+    <>
+      <h2>What it could take now</h2>
+      {error !== undefined && <Failure error={error} />}
+      {value === undefined ? (
+        error === undefined && <p>{WORDS.nothingYet}</p>
+      ) : (
+        <Table
+          caption={`Open units of the newest ${value.looked} jobs, by the chain's gates at block ${value.at.number}; its own settings may refuse more`}
+          columns={[
+            {
+              head: "job",
+              cell: ({ job, block }) => (
+                <a href={hrefOf(["job", `${job}@${block}`])} title={job}>
+                  <code>{short(job)}</code>
+                </a>
+              ),
+            },
+            { head: "unit", cell: ({ index }) => index, number: true },
+            { head: "gate", cell: ({ text }) => text },
+          ]}
+          rows={value.open}
+          keyOf={({ job }) => job}
+          none={`None of the newest ${value.looked} jobs has an open unit.`}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+
+import type { Hex } from "../src/core/bytes";
+import { byDay, earningsOf, linesOf, stakeIn } from "../src/core/earnings";
+import type { MarketEvent } from "../src/core/events";
+import { type Log, Strays } from "../src/core/logs";
+import type { Contract } from "../src/core/network";
+import { eventsIn, postedOf } from "../src/core/posted";
+import { endsOf, tookBy } from "../src/core/took";
+import type { Terms } from "../src/core/types";
+import { vectors } from "./vectors";
+
+type Brief = readonly [number, readonly Hex[], Hex, number, number];
+
+interface Told {
+  readonly contracts: Readonly<Record<Contract, Hex>>;
+  readonly jobChainId: number;
+  readonly logs: readonly Brief[];
+  readonly times: readonly (readonly [number, number])[];
+  readonly now: number;
+  readonly nodes: readonly (readonly [number, string, boolean])[];
+}
+
+interface Books {
+  readonly node: number;
+  readonly lines: readonly (readonly [number, string, Hex | null, string, string])[];
+  readonly earnings: Readonly<Record<string, string>>;
+}
+
+const MARKETS = vectors<Readonly<Record<string, Told>>>("books");
+const BOOKS = vectors<Readonly<Record<string, readonly Books[]>>>("earnings");
+const hash = (block: number): Hex => `0x${block.toString(16).padStart(64, "0")}`;
+
+function eventsOf({ contracts, jobChainId, logs }: Told): { events: MarketEvent[]; terms: (job: Hex) => Terms | undefined } {
+  const market = { contracts, jobChainId: BigInt(jobChainId) };
+  const all = logs.map(([contract, topics, data, blockNumber, logIndex]): Log => {
+    const address = Object.values(contracts)[contract] as Hex;
+    return { address, topics, data, blockNumber, blockHash: hash(blockNumber), txHash: hash(blockNumber), logIndex };
+  });
+  const events = [...eventsIn(all, market, new Strays())];
+  const posts = events.flatMap((event) => (event.name === "JobPosted" ? [postedOf(event, market)] : []));
+  const terms = new Map(posts.map((one) => [one.jobId, one.terms]));
+  return { events, terms: (job) => terms.get(job) };
+}
+
+const cases = Object.entries(BOOKS).flatMap(([name, books]) => books.map((one) => [name, one.node, one] as const));
+
+describe.each(cases)("a %s market's node %i", (name, node, told) => {
+  const market = MARKETS[name] as Told;
+  const { events, terms } = eventsOf(market);
+  const lines = linesOf(events, node, terms);
+
+  it("has the books that its worker keeps", () => {
+    const brief = lines.map(({ log, kind, job, amount, fee }) => [log.blockNumber, kind, job, `${amount}`, `${fee}`]);
+    expect(brief).toEqual(told.lines);
+    const { counts, income, fees, slashed, livenessFees, net } = earningsOf(lines);
+    const { paid, failed_theirs, declined, given_up, closed, reclaimed: timed_out, voided, rejected, unproven } = counts;
+    const found = { paid, failed_theirs, declined, given_up, closed, timed_out, voided, rejected, unproven };
+    const said = { ...found, income, fees, slashed, liveness_fees: livenessFees, net };
+    expect(Object.fromEntries(Object.entries(said).map(([key, value]) => [key, `${value}`]))).toEqual(told.earnings);
+  });
+
+  it("has them by day, and nothing is lost between", () => {
+    const days = byDay(lines, new Map(market.times.map(([block, second]) => [hash(block), second])));
+    expect(days.map(({ day }) => day)).toEqual([...days.map(({ day }) => day)].sort().reverse());
+    expect(days.reduce((sum, { of }) => sum + of.net, 0n)).toBe(earningsOf(lines).net);
+    expect(byDay(lines, new Map()).map(({ day }) => day)).toEqual(lines.length === 0 ? [] : [""]);
+  });
+
+  it("took the leases that its books end", () => {
+    const took = tookBy(events, node, market.now, terms);
+    const ends = endsOf(took);
+    const { counts } = earningsOf(lines);
+    expect(ends.get("ok") ?? 0).toBe(counts.paid);
+    expect(ends.get("failed") ?? 0).toBe(counts.failed_theirs);
+    expect(ends.get("declined") ?? 0).toBe(counts.declined);
+    expect(ends.get("given up") ?? 0).toBe(counts.given_up);
+    expect(ends.get("reclaimed") ?? 0).toBe(counts.reclaimed);
+    expect((ends.get("closed") ?? 0)).toBe(counts.closed + counts.voided);
+    expect([...took].sort((a, b) => b.block - a.block)).toEqual(took);
+  });
+
+  it("has the stake that its events leave it", () => {
+    const found = market.nodes.find(([id]) => id === node);
+    expect(stakeIn(events, node)).toBe(BigInt(found?.[1] ?? -1));
+  });
+
+  it("let pass what was proposed to it and did not start", () => {
+    const never = tookBy(events, node, 0, terms);
+    expect(never.some(({ end }) => end === "lapsed")).toBe(false);
+    expect(tookBy(events, node, market.now, () => undefined).some(({ end }) => end === "lapsed")).toBe(false);
+    const proposed = events.filter((event) => event.name === "Proposed" && event.node === node).length;
+    expect(tookBy(events, node, 2 ** 40, terms).filter(({ end }) => end === "lapsed").length).toBeLessThanOrEqual(proposed);
+  });
+});
