@@ -23,6 +23,8 @@ interface Data {
 const DATA = vectors<Data>("prepared");
 const HASH: Hex = `0x${"c".repeat(64)}`;
 const NOW = 1_760_000_000;
+const APPROVE = "0x095ea7b3"; // the selector of a token's approve
+const RICH = { coin: 10n ** 40n, asset: 10n ** 40n, credit: 0n };
 
 class Memory implements SignedShelf {
   readonly held = new Map<string, Signed>();
@@ -59,9 +61,15 @@ class Scene {
       eth_accounts: [account],
       eth_chainId: `0x${this.network.chainId.toString(16)}`,
       eth_getBlockByNumber: { hash: this.network.genesisHash },
-      eth_sendTransaction: () => HASH,
+      eth_sendTransaction: (params: readonly unknown[]) => {
+        const { data } = params[0] as { data: string };
+        if (data.startsWith(APPROVE)) this.allowance = BigInt(`0x${data.slice(-64)}`);
+        return HASH;
+      },
       ...changes,
     });
+    // What the chain says of an account, the newest scene's.
+    vi.mocked(chain.readPurse).mockImplementation(async () => ({ ...RICH, allowance: this.allowance }));
     this.session = new Session(announced(this.wallet), this.network, () => undefined, () => undefined, 50);
   }
 
@@ -74,7 +82,6 @@ class Scene {
     const market = {
       network: this.network,
       head: async () => ({ number: 5, hash: HASH, parent: HASH, time: NOW }),
-      read: async () => [this.allowance],
     } as unknown as Market;
     const tell = (place: number, step: string): unknown => this.steps.push(`${place} ${step}`);
     const work = new PreparedCalls(market, this.session, new SignedCalls(this.shelf), tell, async () => undefined, this.abort.signal);
@@ -100,7 +107,7 @@ const senderOf = (calls: readonly Prepared[]): Hex => (calls[0] as Prepared).fro
 
 beforeEach(() => {
   vi.mocked(chain.readFees).mockResolvedValue({ base: 1n, tip: 1n });
-  vi.mocked(chain.readPurse).mockResolvedValue({ coin: 10n ** 40n, asset: 10n ** 40n, credit: 0n, allowance: 0n });
+  vi.mocked(chain.underway).mockResolvedValue(0);
   vi.mocked(chain.dryRun).mockReset();
   vi.mocked(chain.mined).mockResolvedValue({ ok: true, block: 6 });
   vi.stubGlobal("navigator", { locks: { request: (_: string, __: unknown, act: (lock: object) => unknown) => act({}) } });
