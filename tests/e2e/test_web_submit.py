@@ -134,6 +134,8 @@ def test_keyboard__alone__submits_a_job(desk: Desk[WebWallet]) -> None:
     press(page, "button", "Put it all into my store", "Enter")
     page.wait_for_selector(f"#account >> text={desk.wallet.address}")
     page.wait_for_selector("#there >> text=blocks are there, by your store")
+    # What was pressed keeps the keyboard's place while it works.
+    assert page.evaluate("() => document.activeElement.innerText") == "Put it all into my store"
     press(page, "label", "Post it anyway", "Space")
     page.wait_for_selector("#sign:enabled")
     tab_to(page, "#sign")

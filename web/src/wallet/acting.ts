@@ -5,10 +5,11 @@ import { dryRun, mined, readFees, readPurse, underway } from "../chain/posting";
 import type { Market } from "../chain/market";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
+import type { Network } from "../core/network";
 import { gasCost, requireFunds } from "../core/posting";
-import { APPROVE_GAS } from "../generated/posting";
+import { APPROVE_GAS, WITHDRAW_GAS } from "../generated/posting";
 import { approveExactly } from "./approving";
-import type { Call } from "./calls";
+import { type Call, withdrawCall } from "./calls";
 import type { Session, Shown } from "./request";
 
 // What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent. `pays` is
@@ -21,6 +22,14 @@ export interface Act {
   readonly pays?: bigint;
   readonly check?: (account: Hex) => Promise<void>;
 }
+
+// Withdraw an account's credit from Escrow, to itself or to whom it names.
+export const withdrawing = (network: Network, to: Hex, credit: bigint): Act => ({
+  call: withdrawCall(network, to, credit),
+  what: "withdrawing",
+  gas: WITHDRAW_GAS,
+  money: "what was not withdrawn is your credit still",
+});
 
 // What the gas of an act is at most: with the approval, where it takes a token.
 export const gasOf = ({ network }: Market, { gas, pays = 0n }: Act): bigint =>

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Entry } from "../../core/unixfs";
 import { ownBuild } from "../../data/build";
 import { forgetAll } from "../../data/keeping";
+import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import type { Context } from "../main";
 import { WORDS } from "../words";
@@ -25,9 +26,9 @@ function Forget() {
         the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
       </p>
       <p class="row">
-        <button type="button" disabled={state === "busy"} onClick={forget}>
+        <Button busy={state === "busy"} onClick={forget}>
           Forget what this page has stored
-        </button>
+        </Button>
         <span role="status">
           {state === "done" && "Forgotten. For your own store, open the address that hearth web printed again."}
         </span>

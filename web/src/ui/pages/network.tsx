@@ -14,6 +14,7 @@ import { save } from "../../data/save";
 import { useFleet } from "../fleet";
 import type { Live } from "../live";
 import type { Context } from "../main";
+import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Amount, Moment, Whole } from "../parts/shown";
@@ -164,9 +165,9 @@ function BooksOf({ live }: { readonly live: Live }) {
     <section aria-labelledby="books">
       <h2 id="books">The books</h2>
       <p class="row">
-        <button type="button" disabled={reading.state === "busy"} onClick={run}>
+        <Button busy={reading.state === "busy"} onClick={run}>
           Recompute the books here
-        </button>
+        </Button>
         {reading.state === "busy" && <span role="status">{`read up to block ${reading.block} of ${head.number}`}</span>}
       </p>
       {reading.state === "failed" && <Failure error={reading.error} />}

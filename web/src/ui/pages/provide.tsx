@@ -4,9 +4,8 @@ import { readPurse } from "../../chain/posting";
 import type { Block } from "../../chain/answers";
 import type { Market } from "../../chain/market";
 import { ZERO_ADDRESS } from "../../generated/bounds";
-import { WITHDRAW_GAS } from "../../generated/posting";
 import { askInForce } from "../../core/status";
-import { withdrawCall } from "../../wallet/calls";
+import { withdrawing } from "../../wallet/acting";
 import { useFleet } from "../fleet";
 import { useLoad } from "../load";
 import type { Context } from "../main";
@@ -97,10 +96,7 @@ function Credit({ ready, wallets }: { readonly ready: Ready; readonly wallets: W
   const purse = useLoad(account === undefined ? undefined : () => readPurse(market, head, account), account ?? "", [changed.hash]);
   const credit = purse.value?.credit;
   const held = credit === undefined ? WORDS.nothingYet : credit === 0n ? "There is no credit to withdraw." : "";
-  const act =
-    account === undefined || credit === undefined
-      ? undefined
-      : { call: withdrawCall(network, account, credit), what: "withdrawing", gas: WITHDRAW_GAS, money: "the credit is in Escrow until it is withdrawn" };
+  const act = account === undefined || credit === undefined ? undefined : withdrawing(network, account, credit);
   return (
     <>
       <h2>Credit</h2>

@@ -10,8 +10,8 @@ import { HearthError } from "../../core/errors";
 import type { Purse } from "../../core/posting";
 import { typedTwice } from "../../core/twice";
 import { NATIVE, showAmount } from "../../core/units";
-import { APPROVE_GAS, WITHDRAW_GAS } from "../../generated/posting";
-import { withdrawCall } from "../../wallet/calls";
+import { APPROVE_GAS } from "../../generated/posting";
+import { withdrawing } from "../../wallet/acting";
 import { revokeCall } from "../../wallet/revoke";
 import { useLoad } from "../load";
 import type { Context } from "../main";
@@ -102,7 +102,7 @@ function Withdraw({ market, wallets, account, credit, carried }: WithdrawProps) 
   const offer = (label: string, to: Hex, held: string): Offer => ({
     label,
     held: none || held,
-    act: { call: withdrawCall(network, to, credit ?? 0n), what: "withdrawing", gas: WITHDRAW_GAS, money: "what was not withdrawn is your credit still" },
+    act: withdrawing(network, to, credit ?? 0n),
   });
   const typed = first !== "" || second !== "";
   const found = typed ? targetOf(first, second, market) : undefined;

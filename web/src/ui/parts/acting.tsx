@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Market } from "../../chain/market";
 import { type Act, carryOut } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
+import { Button } from "./button";
 import { Failure } from "./failure";
 import { pauseOf } from "./sign";
 
@@ -50,15 +51,15 @@ export function Acts({ market, session, offers, carried }: Props) {
     <>
       <p class="row">
         {offers.map((offer) => (
-          <button
+          <Button
             key={offer.label}
-            type="button"
-            disabled={!ready || busy !== "" || offer.held !== "" || offer.act === undefined}
+            busy={busy !== ""}
+            disabled={!ready || offer.held !== "" || offer.act === undefined}
             title={offer.held}
             onClick={() => void run(offer)}
           >
             {offer.label}
-          </button>
+          </Button>
         ))}
       </p>
       {offers.some(({ held }) => held !== "") && <p class="soft">{offers.find(({ held }) => held !== "")?.held}</p>}

@@ -14,6 +14,7 @@ import type { Entry } from "../../wallet/journal";
 import { requireOwnPlace } from "../../wallet/place";
 import { hrefOf } from "../router";
 import { AccountField, accountOf } from "./account-field";
+import { Button } from "./button";
 import { Failure } from "./failure";
 import { Amount, Moment, Whole } from "./shown";
 
@@ -58,9 +59,9 @@ export function Elsewhere({ market, there, prepare }: Props) {
       </p>
       <AccountField id="elsewhere-account" label="The account that posts and pays" value={typed} change={setTyped} />
       <p>
-        <button type="button" disabled={busy || !there || typed.trim() === ""} onClick={() => void run()}>
+        <Button busy={busy} disabled={!there || typed.trim() === ""} onClick={() => void run()}>
           Save what it is to sign
-        </button>
+        </Button>
       </p>
       {!there && <p class="soft">Put its data where workers find them first, or say that you sign anyway.</p>}
       <div role="status">{found !== undefined && <Made market={market} {...found} />}</div>

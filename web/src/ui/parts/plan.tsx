@@ -4,7 +4,6 @@ import { useState } from "preact/hooks";
 
 import { type Ground, readPurse, requireGates } from "../../chain/posting";
 import type { Market } from "../../chain/market";
-import type { Hex } from "../../core/bytes";
 import { asksOf, gatesOf, takers, workersInWords } from "../../core/fleet";
 import type { JobSpec } from "../../core/model";
 import { escrowAtPost, unitPrice } from "../../core/money";
@@ -16,11 +15,10 @@ import { formatDuration, NATIVE, showRate } from "../../core/units";
 import { unpackPolicy } from "../../core/words";
 import { BILLING, GATE_WORDS, PASSING_GATES } from "../../generated/states";
 import { ZERO_HASH } from "../../generated/bounds";
-import { WITHDRAW_GAS } from "../../generated/posting";
-import { withdrawCall } from "../../wallet/calls";
+import { withdrawing } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
 import { useLoad } from "../load";
-import { Acts, type Offer } from "./acting";
+import { Acts } from "./acting";
 import { Failure } from "./failure";
 import { Amount, Moment } from "./shown";
 import { Table } from "./table";
@@ -171,18 +169,11 @@ export function AtMost({ market, ground, terms, session }: AtMostProps) {
           <p>
             <Amount value={value.credit} asset={asset} /> more is your credit in Escrow.
           </p>
-          <Acts market={market} session={session} offers={[withdrawal(market, account, value.credit)]} />
+          <Acts market={market} session={session} offers={[{ label: "Withdraw it to your account", held: "", act: withdrawing(market.network, account, value.credit) }]} />
         </>
       )}
     </>
   );
-}
-
-// To the account itself, so that no address is to be typed or picked.
-function withdrawal({ network }: Market, account: Hex, credit: bigint): Offer {
-  const call = withdrawCall(network, account, credit);
-  const money = "what was not withdrawn is your credit still";
-  return { label: "Withdraw it to your account", held: "", act: { call, what: "withdrawing", gas: WITHDRAW_GAS, money } };
 }
 
 function refusalOf(act: () => void): unknown {

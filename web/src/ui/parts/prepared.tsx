@@ -9,6 +9,7 @@ import { PreparedCalls } from "../../wallet/prepared";
 import type { Session } from "../../wallet/request";
 import { browserSigned, SignedCalls } from "../../wallet/signed";
 import { hrefOf } from "../router";
+import { Button } from "./button";
 import { Failure } from "./failure";
 import { Whole } from "./shown";
 import { pauseOf } from "./sign";
@@ -64,9 +65,9 @@ export function Ask({ market, session, calls }: Props) {
         </label>
       </p>
       <p class="row">
-        <button type="button" id="sign-file" disabled={busy || !onChain || !mine} onClick={() => void run()}>
+        <Button id="sign-file" busy={busy} disabled={!onChain || !mine} onClick={() => void run()}>
           Ask my wallet for {many}
-        </button>
+        </Button>
         {busy && (
           <button type="button" onClick={() => abort.current?.abort()}>
             Wait no longer

@@ -12,6 +12,7 @@ import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
 import type { Session } from "../../wallet/request";
 import { hrefOf } from "../router";
+import { Button } from "./button";
 import { Elsewhere } from "./elsewhere";
 import { Failure } from "./failure";
 import { Keys } from "./keys";
@@ -63,14 +64,14 @@ export function Sign({ market, session, draft, terms, there }: Props) {
         )}
       </p>
       <p class="row">
-        <button
-          type="button"
+        <Button
           id="sign"
-          disabled={work.busy || !onChain || !(there || unseen)}
+          busy={work.busy}
+          disabled={!onChain || !(there || unseen)}
           onClick={() => shown !== undefined && work.run((posting) => posting.post(draft, { shown, escrow, anyway, again }))}
         >
           Ask my wallet
-        </button>
+        </Button>
         {work.busy && (
           <button type="button" onClick={work.stop}>
             Wait no longer

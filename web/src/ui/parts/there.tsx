@@ -7,6 +7,7 @@ import { carOfLoad, giversFor, type Load, putLoad, requireThere } from "../../da
 import { sharedOrigin } from "../../data/origin";
 import { save } from "../../data/save";
 import type { Context } from "../main";
+import { Button } from "./button";
 import { Failure } from "./failure";
 
 interface Props {
@@ -53,15 +54,15 @@ export function Bring({ context, load, onThere }: Props) {
       <h2>Are its data there?</h2>
       <p>Its document, its program and its inputs, where workers look for them. Everything that is uploaded is public.</p>
       <p class="row">
-        <button type="button" disabled={busy || !writable} onClick={() => void run(bring)}>
+        <Button busy={busy} disabled={!writable} onClick={() => void run(bring)}>
           Put it all into my store
-        </button>
-        <button type="button" disabled={busy} onClick={() => void run(car)}>
+        </Button>
+        <Button busy={busy} onClick={() => void run(car)}>
           Save as CAR
-        </button>
-        <button type="button" disabled={busy} onClick={() => void run(look)}>
+        </Button>
+        <Button busy={busy} onClick={() => void run(look)}>
           Look whether it is there
-        </button>
+        </Button>
       </p>
       {!writable && (
         <p class="soft">

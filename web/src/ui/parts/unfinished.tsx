@@ -12,6 +12,7 @@ import type { Context } from "../main";
 import { hrefOf } from "../router";
 import { useLoad } from "../load";
 import type { Wallets } from "../wallet";
+import { Button } from "./button";
 import { Failure } from "./failure";
 import { Amount, Moment, short, Stranger, Whole } from "./shown";
 import { journalOf, usePosting, Work } from "./sign";
@@ -100,13 +101,13 @@ function One({ entry, fate, market, wallets, changed }: OneProps) {
     <>
       {name}: prepared, and not on the chain. {kept.hash !== "" && <>Your wallet named the transaction <Whole hex={kept.hash} />, which may be on its way. </>}
       Signed again it is still one job, <Whole hex={kept.job} />. After <Moment at={terms.deadline} /> it can be posted no more.{" "}
-      <button
-        type="button"
-        disabled={work.busy || !mine}
+      <Button
+        busy={work.busy}
+        disabled={!mine}
         onClick={() => shown !== undefined && work.run((posting) => posting.resume(entry, shown))}
       >
         Ask my wallet for it
-      </button>
+      </Button>
       {!mine && <span class="soft"> It is {kept.account}'s: connect that account.</span>}
       <Work work={work} />
     </>

@@ -6,6 +6,7 @@ import type { Network } from "../../core/network";
 import type { Announced } from "../../wallet/discover";
 import { requireOwnPlace } from "../../wallet/place";
 import type { Wallets } from "../wallet";
+import { Button } from "./button";
 import { Failure } from "./failure";
 import { Stranger, Whole } from "./shown";
 
@@ -50,13 +51,13 @@ export function Wallet({ network, wallets }: Props) {
           )}
           <p class="row">
             {session.chainId !== network.chainId && (
-              <button type="button" disabled={busy} onClick={() => void run(() => session.switchChain())}>
+              <Button busy={busy} onClick={() => void run(() => session.switchChain())}>
                 Switch the wallet to chain {String(network.chainId)}
-              </button>
+              </Button>
             )}
-            <button type="button" disabled={busy} onClick={() => wallets.leave()}>
+            <Button busy={busy} onClick={() => wallets.leave()}>
               Leave this wallet
-            </button>
+            </Button>
           </p>
         </>
       )}
@@ -78,9 +79,9 @@ function Choice({ found, busy, connect }: ChoiceProps) {
   return (
     <p class="row">
       {found.map((wallet) => (
-        <button key={wallet.id} type="button" disabled={busy} title={wallet.domain} onClick={() => connect(wallet)}>
+        <Button key={wallet.id} busy={busy} title={wallet.domain} onClick={() => connect(wallet)}>
           <Logo wallet={wallet} /> Connect <Stranger text={wallet.name} />
-        </button>
+        </Button>
       ))}
     </p>
   );

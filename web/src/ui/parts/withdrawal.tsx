@@ -11,6 +11,7 @@ import { documentText } from "../../core/prepared";
 import { save } from "../../data/save";
 import { withdrawCall } from "../../wallet/calls";
 import { AccountField, accountOf } from "./account-field";
+import { Button } from "./button";
 import { Failure } from "./failure";
 import { Amount, Whole } from "./shown";
 
@@ -44,9 +45,9 @@ export function Withdrawal({ market, head }: { readonly market: Market; readonly
       <p>Of all credit that an account has in Escrow, to the account itself: a file for the machine or the Safe that signs for it.</p>
       <AccountField id="withdraw-account" label="The account" value={typed} change={setTyped} />
       <p>
-        <button type="button" disabled={busy || typed.trim() === ""} onClick={() => void run()}>
+        <Button busy={busy} disabled={typed.trim() === ""} onClick={() => void run()}>
           Save the withdrawal
-        </button>
+        </Button>
       </p>
       <p role="status">
         {saved !== undefined && (
