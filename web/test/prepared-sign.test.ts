@@ -223,4 +223,21 @@ describe("a file's calls", () => {
     enough.allowance = post.approve;
     expect([await enough.sign(calls), enough.steps]).toEqual(["", ["0 signing"]]);
   });
+
+  it("in a token approve nothing for an account that cannot pay, or that has sent something else", async () => {
+    const calls = await read("token", "post");
+    const poor = new Scene("token", senderOf(calls));
+    vi.mocked(chain.readPurse).mockResolvedValue({ ...RICH, asset: 0n, allowance: 0n });
+    expect([await poor.sign(calls), poor.sent, poor.shelf.held.size]).toEqual(["FUNDS_SHORT", [], 0]);
+    const busy = new Scene("token", senderOf(calls));
+    vi.mocked(chain.underway).mockResolvedValue(1);
+    expect([await busy.sign(calls), busy.sent, busy.shelf.held.size]).toEqual(["TX_PENDING", [], 0]);
+  });
+
+  it("whose approval a person refused leave no record", async () => {
+    const calls = await read("token", "post");
+    const scene = new Scene("token", senderOf(calls), { eth_sendTransaction: failing({ code: 4001, message: "no" }) });
+    expect([await scene.sign(calls), await scene.sign(calls)]).toEqual(["USER_REFUSED", "USER_REFUSED"]);
+    expect(scene.shelf.held.size).toBe(0);
+  });
 });

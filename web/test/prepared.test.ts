@@ -119,6 +119,13 @@ describe("a prepared call", () => {
     expect(await codeOf(alter(other("pause").document))).toBe(code);
   });
 
+  it("has the words of no other call", async () => {
+    for (const { document } of DATA.others.filter(({ network }) => network === "coin")) {
+      const [call] = (await preparedOf(JSON.stringify(document), NETWORKS.coin)) as [Prepared];
+      expect(() => tellOf({ ...call, function: "top_up" }, NETWORKS.coin, null)).toThrow("calls nothing of");
+    }
+  });
+
   it("of a change that no Steward queues is refused", async () => {
     const data = encodeFunctionData({ abi: STEWARD_ABI, functionName: "queue", args: [7n, 1n, 0n] });
     expect(await codeOf({ ...other("queue").document, data })).toBe("BAD_TX");

@@ -3,9 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
 import { networkOf } from "../src/core/network";
-import { recipientOf } from "../src/core/recipient";
+import { accountOf, recipientOf } from "../src/core/recipient";
 import { typedTwice } from "../src/core/twice";
-import { revokeCall } from "../src/wallet/revoke";
+import { revokeOf } from "../src/wallet/calls";
+import { refusal } from "./refusal";
 import { vectors } from "./vectors";
 
 interface Told {
@@ -20,7 +21,7 @@ const network = networkOf(told.network);
 describe("a wallet's page", () => {
   it("revokes as the library approves nothing", () => {
     for (const { spender, ...wanted } of told.revokes) {
-      const call = revokeCall(network.asset.address as Hex, spender);
+      const call = revokeOf(network.asset.address as Hex, spender);
       expect({ ...call, value: String(call.value) }).toEqual(wanted);
     }
     expect(told.revokes.map(({ spender }) => spender)).toEqual([network.contracts.JobRegistry, network.contracts.NodeRegistry, network.contracts.Escrow]);
@@ -52,5 +53,19 @@ describe("a wallet's page", () => {
     expect(taken(account, told.typed[1]?.text as string)).toBe(account);
     for (const second of ["", " ", other, account.slice(0, -1), network.contracts.Escrow]) expect(taken(account, second)).toBe("BAD_ADDRESS");
     expect(taken(network.contracts.Escrow, network.contracts.Escrow)).toBe("BAD_ADDRESS");
+  });
+});
+
+describe("an account that is pasted", () => {
+  const whole = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+  it("is read with spaces around it", () => {
+    for (const text of [whole, ` ${whole.toLowerCase()}\n`]) expect(accountOf(text)).toBe(whole.toLowerCase());
+  });
+
+  it("is refused where a letter was mistyped, where it is no address, and where it is nobody's", () => {
+    for (const text of [whole.replace("Fd6", "fd6"), whole.slice(0, -1), `0x${"0".repeat(40)}`, ""]) {
+      expect(refusal(() => accountOf(text))).toBe("BAD_ADDRESS");
+    }
   });
 });

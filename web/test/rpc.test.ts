@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { Endpoint, type Fetch, isRevert } from "../src/chain/endpoint";
+import { Endpoint, type Fetch } from "../src/chain/endpoint";
+import { refusalIn } from "../src/core/revert";
 import { MAX_SPAN, pieces, Span } from "../src/chain/logs";
 import { Rpc, rpcOf } from "../src/chain/rpc";
 import { codeOf, HearthError } from "../src/core/errors";
@@ -81,17 +82,12 @@ describe("a provider", () => {
     await expect(new Endpoint("http://a", 20, silent).send(ASKS)).rejects.toThrow("no answer in 20 ms");
   });
 
-  it("says that a contract refuses in one of its ways", async () => {
-    const errors: [Record<string, unknown>, boolean][] = [
-      [{ code: 3, message: "execution reverted", data: "0x08c379a0" }, true],
-      [{ code: -32000, message: "execution reverted" }, true],
-      [{ code: -32015, message: "VM error", data: { data: "0x" } }, true],
-      [{ code: -32005, message: "limit" }, false],
-      [{ code: "x", message: 7, data: "0xzz" }, false],
-    ];
-    for (const [error, wanted] of errors) {
+  it("hands on what an error holds as it is, for whoever reads refusals", async () => {
+    const reason = `0x08c379a0${"20".padStart(64, "0")}${"3".padStart(64, "0")}${"616263".padEnd(64, "0")}`;
+    for (const data of [reason, { data: reason }, { data: "", result: reason }, `Reverted ${reason}`]) {
+      const error = { code: -32015, message: "VM execution error", data };
       const [said] = await rpcOf(["http://a"], provider(() => ({ error }))).ask([{ method: "eth_call", params: [] }]);
-      expect(said?.ok === false && isRevert(said)).toBe(wanted);
+      expect(refusalIn(said)?.details["reason"]).toBe("abc");
     }
   });
 });

@@ -8,10 +8,10 @@ export interface Ask {
   readonly params: readonly unknown[];
 }
 
-// A result, or JSON-RPC's error object; `data` is a revert's, as hex.
+// A result, or JSON-RPC's error object, whose `data` are as the provider wrote them: `core/revert.ts` reads them.
 export type Said =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly code: number; readonly message: string; readonly data: string | undefined };
+  | { readonly ok: false; readonly code: number; readonly message: string; readonly data: unknown };
 
 // One provider did not answer, or not in the form that was asked for; another may.
 export class ProviderFailed extends Error {
@@ -34,7 +34,6 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 const MAX_ANSWER = 16 * 2 ** 20;
 const MAX_WAIT = 60_000;
 const MAX_MESSAGE = 500;
-const REVERT_CODE = 3;
 
 export class Endpoint {
   // The URL's origin: what comes after it often is a key, and is never shown.
@@ -143,19 +142,9 @@ export class Endpoint {
       ok: false,
       code: typeof code === "number" ? code : 0,
       message: typeof message === "string" ? message.slice(0, MAX_MESSAGE) : "",
-      data: revertData(data),
+      data,
     };
   }
-}
-
-// Whether an error of eth_call is the contract's own refusal. Clients agree on the code or on the word.
-export function isRevert(said: Said & { ok: false }): boolean {
-  return said.code === REVERT_CODE || said.data !== undefined || /revert/i.test(said.message);
-}
-
-function revertData(data: unknown): string | undefined {
-  const found = typeof data === "object" && data !== null ? (data as Record<string, unknown>)["data"] : data;
-  return typeof found === "string" && /^0x(?:[0-9a-fA-F]{2}){0,65536}$/.test(found) ? found : undefined;
 }
 
 function parsedOrNone(text: string): unknown {

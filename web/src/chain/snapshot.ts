@@ -23,8 +23,9 @@ export const SAMPLE = 64;
 
 export interface Compared {
   readonly verdict: Verdict;
-  // Blocks of the file with logs; how many of them were drawn, and were said by the provider to hold the same.
+  // Blocks of the file with logs; how many of them were drawn; of how many the provider said that they hold the same.
   readonly blocks: number;
+  readonly drawn: number;
   readonly same: number;
 }
 
@@ -114,7 +115,7 @@ async function compareSample(market: Market, parts: readonly Part[], draw: (belo
   }
   const all = [...byBlock];
   const some = Array.from({ length: Math.min(SAMPLE, all.length) }, () => all.splice(draw(all.length), 1)).flat();
-  if (some.length === 0) return { blocks: 0, same: 0 };
+  if (some.length === 0) return { blocks: 0, drawn: 0, same: 0 };
   const filter = { addresses: Object.values(market.network.contracts), topics: [] };
   const said = await market.rpc.ask(
     some.map(([blockHash]) => ({ method: "eth_getLogs", params: [{ address: filter.addresses, blockHash }] })),
@@ -128,7 +129,7 @@ async function compareSample(market: Market, parts: readonly Part[], draw: (belo
     if (JSON.stringify(there) !== JSON.stringify(logs)) throw differs(`block ${block} (${blockHash}) holds other logs`);
     same += 1;
   }
-  return { blocks: byBlock.size, same };
+  return { blocks: byBlock.size, drawn: some.length, same };
 }
 
 // A number below another, by chance.

@@ -41,6 +41,18 @@ export interface Prepared {
 }
 
 export type Callee = keyof typeof CALLS;
+// Something for each function of each contract that is prepared, by their names.
+export type ByCall<Value, Contract extends Callee = Callee> = {
+  readonly [One in Contract]: Readonly<Record<keyof (typeof CALLS)[One]["takes"], Value>>;
+};
+
+// Look one up. Throws BAD_TX for a function that has none.
+export function ofCall<Value>(table: ByCall<Value>, { contract, function: name }: Pick<Prepared, "contract" | "function">): Value {
+  const values: Readonly<Record<string, Value>> = table[contract];
+  const found = Object.hasOwn(values, name) ? values[name] : undefined;
+  if (found === undefined) throw bad(`its data calls nothing of ${contract} that is prepared for another machine`);
+  return found;
+}
 
 // Characters of a file, and calls in it.
 export const MOST_TEXT = 1_048_576;
@@ -53,23 +65,46 @@ const AMOUNT = /^(?:0|[1-9][0-9]{0,77})$/;
 const ACTION = /^[a-z][a-z_. ]{0,31}$/;
 const MOST_KEY = 256;
 
-// What commands and this page prepare. Any other function of these contracts is refused: nobody prepares it, and it has no words.
+type Args = Readonly<Record<string, unknown>>;
+const nothing = (_: Args): bigint => 0n;
+
+// What commands and this page prepare, and what each call takes of the market's asset, in base units. Any other function of these
+// contracts is refused: nobody prepares it. One that is added here needs its words in `told.ts` and its gas in `wallet/prepared.ts`.
 const CALLS = {
-  JobRegistry: { abi: JOB_REGISTRY_ABI, functions: ["post", "cancel", "accept"] },
+  JobRegistry: {
+    abi: JOB_REGISTRY_ABI,
+    takes: { post: (args: Args) => escrowAtPost(termsIn(args)), cancel: nothing, accept: nothing },
+  },
   NodeRegistry: {
     abi: NODE_REGISTRY_ABI,
-    functions: [
-      ...["register", "add_stake", "update_offer", "set_ask", "set_operator", "offer_owner", "accept_owner"],
-      ...["exit_start", "exit_cancel", "exit_finish"],
-    ],
+    takes: {
+      register: (args: Args) => args["stake"] as bigint,
+      add_stake: (args: Args) => args["amount"] as bigint,
+      update_offer: nothing,
+      set_ask: nothing,
+      set_operator: nothing,
+      offer_owner: nothing,
+      accept_owner: nothing,
+      exit_start: nothing,
+      exit_cancel: nothing,
+      exit_finish: nothing,
+    },
   },
-  Escrow: { abi: ESCROW_ABI, functions: ["withdraw"] },
+  Escrow: { abi: ESCROW_ABI, takes: { withdraw: nothing } },
   Steward: {
     abi: STEWARD_ABI,
-    functions: ["queue", "drop", "drop_previous_policy", "pause", "accept_council", "execute", "accept_governor"],
+    takes: {
+      queue: nothing,
+      drop: nothing,
+      drop_previous_policy: nothing,
+      pause: nothing,
+      accept_council: nothing,
+      execute: nothing,
+      accept_governor: nothing,
+    },
   },
-  token: { abi: TOKEN_ABI, functions: ["approve"] },
-} as const satisfies Record<string, { readonly abi: Abi; readonly functions: readonly string[] }>;
+  token: { abi: TOKEN_ABI, takes: { approve: nothing } },
+} as const satisfies Record<string, { readonly abi: Abi; readonly takes: Readonly<Record<string, (args: Args) => bigint>> }>;
 
 // Read a file: one hearth.tx/1, or a report that holds one or several under `prepared`, in their order. Throws BAD_TX.
 export function documentsOf(text: string): Document[] {
@@ -149,7 +184,7 @@ function calleeOf(to: Hex, { contracts, asset }: Network): Callee | undefined {
 // What a call's data says, and nothing beside it: whoever signs is shown all that is signed. Behind its arguments stands at most
 // the document that its `manifest` is the digest of.
 async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "contract" | "function" | "args">> {
-  const { functions } = CALLS[contract];
+  const { takes } = CALLS[contract];
   const abi: Abi = CALLS[contract].abi;
   let name = "";
   let given: readonly unknown[] = [];
@@ -162,7 +197,7 @@ async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "con
   } catch {
     name = "";
   }
-  if (!(functions as readonly string[]).includes(name)) {
+  if (!Object.hasOwn(takes, name)) {
     throw bad(`its data calls nothing of ${contract} that is prepared for another machine`);
   }
   const inputs = abi.flatMap((entry) => (entry.type === "function" && entry.name === name ? [entry.inputs] : []))[0] ?? [];
@@ -176,12 +211,9 @@ async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "con
   return { contract, function: name, args: contract === "token" ? { spender: given[0], amount: given[1] } : args };
 }
 
-// What a call takes of the market's asset, in base units.
-function takenBy({ contract, function: name, args }: Pick<Prepared, "contract" | "function" | "args">): bigint {
-  if (contract === "JobRegistry" && name === "post") return escrowAtPost(termsIn(args));
-  if (contract === "NodeRegistry" && name === "register") return args["stake"] as bigint;
-  if (contract === "NodeRegistry" && name === "add_stake") return args["amount"] as bigint;
-  return 0n;
+function takenBy({ contract, function: name, args }: Prepared): bigint {
+  const takes: Readonly<Record<string, (args: Args) => bigint>> = CALLS[contract].takes;
+  return takes[name]?.(args) ?? 0n;
 }
 
 // Refuse what is not its sender's: a withdrawal pays him, and a job is his.

@@ -23,6 +23,13 @@ export function addressOf(text: string): Hex {
   return lower;
 }
 
+// Return an account that is pasted, in lower case. Throws BAD_ADDRESS for what `addressOf` refuses, and for the zero address.
+export function accountOf(text: string): Hex {
+  const address = addressOf(text.trim());
+  if (address === ZERO_ADDRESS) throw bad(text, "is nobody's account", "copy the whole address");
+  return address;
+}
+
 // Return an address in lower case that something may go to; `why` says what is wrong with one that nobody holds. Throws
 // BAD_ADDRESS for what `addressOf` refuses, for the zero address, and for the market's own contracts and token.
 export function recipientOf(text: string, network: Pick<Network, "contracts" | "asset">, why = "what is sent there is lost"): Hex {

@@ -6,6 +6,7 @@ import { ERROR, HINTS, PANIC, PANICS, REASONS, REFUSED } from "../generated/reas
 import { fromHex, type Hex, toHex } from "./bytes";
 import { HearthError } from "./errors";
 import { strip } from "./strip";
+import { first, plain } from "./unicode";
 
 const TEXT = 500; // characters of a stranger's message that are repeated
 // The flag "u" folds case as Python does: the long s of old prints is an s.
@@ -52,10 +53,10 @@ export function refused(reason: string, label = "", data: Hex = "0x"): HearthErr
 export function refusalIn(error: unknown, label = ""): HearthError | null {
   if (typeof error !== "object" || error === null) return null;
   const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
-  const text = plain(cut(typeof message === "string" ? message : ""));
+  const text = plain(first(typeof message === "string" ? message : "", TEXT));
   if (code !== 3 && !REVERT.test(text)) return null;
   const found = revertData(data);
-  const reason = plain(cut(revertReason(found)));
+  const reason = plain(first(revertReason(found), TEXT));
   return refused(reason === "" ? reasonInText(text) : reason, label, toHex(found));
 }
 
@@ -73,7 +74,7 @@ export function revertData(raw: unknown): Uint8Array {
 
 // Return the reason that a provider's message names, "" for none.
 export function reasonInText(text: string): string {
-  const shown = cut(text);
+  const shown = first(text, TEXT);
   if (OUT_OF_GAS.test(shown)) return "out of gas";
   const found = SAID.exec(shown)?.[1];
   return found === undefined ? "" : strip(found);
@@ -93,15 +94,6 @@ function word(data: Uint8Array, offset: number): bigint {
 function before(text: string, sign: string): string {
   const at = text.indexOf(sign);
   return at < 0 ? text : text.slice(0, at);
-}
-
-function cut(text: string): string {
-  return text.length <= TEXT ? text : Array.from(text.slice(0, 2 * TEXT)).slice(0, TEXT).join("");
-}
-
-// Half a surrogate pair is written out, since it has no UTF-8 (hearth/base/text.py).
-function plain(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 }
 
 // What an error's data hold: their own "data", or where that is empty "result".

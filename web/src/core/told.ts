@@ -12,7 +12,7 @@ import { moment } from "./moments";
 import { escrowAtPost } from "./money";
 import type { Network } from "./network";
 import { parentsHash, unpackParents } from "./parents";
-import { type Prepared, termsIn, wordsOf } from "./prepared";
+import { type ByCall, ofCall, type Prepared, termsIn, wordsOf } from "./prepared";
 import { verification } from "./steps";
 import { jobIdOfWords } from "./terms";
 import { nameOf, type Policy } from "./types";
@@ -29,7 +29,7 @@ export interface Told {
 // Say what a call does; `policy` is the one of new jobs, null where it is not known. Throws BAD_TX for what no contract takes.
 export function tellOf(call: Prepared, network: Network, policy: Policy | null): Told {
   try {
-    return TELLERS[call.contract](call, network, policy);
+    return ofCall(TELLERS, call)(call, network, policy);
   } catch (error) {
     if (!(error instanceof HearthError)) throw error;
     if (error.code === "BAD_TX") throw error;
@@ -39,28 +39,74 @@ export function tellOf(call: Prepared, network: Network, policy: Policy | null):
 
 type Teller = (call: Prepared, network: Network, policy: Policy | null) => Told;
 
-const TELLERS: Readonly<Record<Prepared["contract"], Teller>> = {
-  JobRegistry: ofJobs,
-  NodeRegistry: ofNodes,
-  Steward: ofSteward,
-  Escrow: ({ args, from }, { asset }) => ({
-    what: `Withdraw ${formatAmount(args["amount"] as bigint, asset)} of credit in Escrow to the account itself`,
-    rows: [["to", from]],
-  }),
-  token: ({ args }, { asset, contracts }) => ({
-    what: `Let ${lower(args["spender"]) === contracts.JobRegistry ? "JobRegistry" : "NodeRegistry"} take exactly ${formatAmount(args["amount"] as bigint, asset)}`,
-    rows: [["spender", lower(args["spender"])]],
-  }),
+// A call of an owner's node, told by its number.
+const ofNode =
+  (tell: (node: string, call: Prepared, asset: Network["asset"]) => Told): Teller =>
+  (call, { asset }) =>
+    tell(`node ${String(call.args["node"])}`, call, asset);
+
+const TELLERS: ByCall<Teller> = {
+  JobRegistry: {
+    post: (call, network) => {
+      const job = jobOf(call, network);
+      return { what: posting(call, network), rows: postRows(call, network, job), job };
+    },
+    cancel: (call, network) => ofUnit(call, network, (unit) => `Cancel ${unit} of a job`),
+    accept: (call, network) => ofUnit(call, network, (unit) => `Accept the result of ${unit} of a job, which pays it at once`),
+  },
+  NodeRegistry: {
+    register: ({ args }, { asset }) => ({
+      what: `Register a worker with a stake of ${formatAmount(args["stake"] as bigint, asset)}`,
+      rows: [["operator", lower(args["operator"])], ...offerRows(args, true, asset)],
+    }),
+    add_stake: ofNode((node, { args }, asset) => ({
+      what: `Add ${formatAmount(args["amount"] as bigint, asset)} to the stake of ${node}`,
+      rows: [["owner", lower(args["owner"])]],
+    })),
+    update_offer: ofNode((node, { args }, asset) => ({ what: `Replace what ${node} offers; its ask stays`, rows: offerRows(args, false, asset) })),
+    set_ask: ofNode((node, { args }, asset) => ({ what: `Ask ${formatRate(args["ask"] as bigint, asset)} for ${node}, after its notice`, rows: [] })),
+    set_operator: ofNode((node, { args }) => ({
+      what: `Offer ${node} to another operator, whose first beat takes it over`,
+      rows: [["operator", lower(args["operator"])]],
+    })),
+    offer_owner: ofNode((node, { args }) => ({
+      what: `Offer ${node} to another owner, who must accept it`,
+      rows: [["owner", lower(args["owner"])]],
+    })),
+    accept_owner: ofNode((node) => ({ what: `Become the owner of ${node}`, rows: [] })),
+    exit_start: ofNode((node) => ({ what: `Start the exit of ${node}`, rows: [] })),
+    exit_cancel: ofNode((node) => ({ what: `Stay with ${node} after all`, rows: [] })),
+    exit_finish: ofNode((node) => ({ what: `Finish the exit of ${node}: its stake becomes its owner's credit`, rows: [] })),
+  },
+  Steward: {
+    queue: (call, { asset }, policy) => ofChange(call, asset, policy, "Announce a change, which anybody can carry out after its delay"),
+    execute: (call, { asset }, policy) => ofChange(call, asset, policy, "Carry out a change"),
+    drop: ({ args }) => ({ what: "Take a queued change back, for good", rows: [["change", String(args["change"])]] }),
+    drop_previous_policy: () => ({ what: "Take posts under the current policy only, from now on", rows: [] }),
+    pause: ({ args }) => ({ what: `Stop new ${both(args)} for 7 days`, rows: [] }),
+    accept_council: () => ({ what: "Become the council", rows: [] }),
+    accept_governor: ({ args }) => ({ what: `Let the Steward take the governor's rights over ${both(args)}`, rows: [] }),
+  },
+  Escrow: {
+    withdraw: ({ args, from }, { asset }) => ({
+      what: `Withdraw ${formatAmount(args["amount"] as bigint, asset)} of credit in Escrow to the account itself`,
+      rows: [["to", from]],
+    }),
+  },
+  token: {
+    approve: ({ args }, { asset, contracts }) => ({
+      what: `Let ${lower(args["spender"]) === contracts.JobRegistry ? "JobRegistry" : "NodeRegistry"} take exactly ${formatAmount(args["amount"] as bigint, asset)}`,
+      rows: [["spender", lower(args["spender"])]],
+    }),
+  },
 };
 
-function ofJobs(call: Prepared, network: Network): Told {
-  const { args } = call;
-  const job = jobIdOfWords(network.jobChainId, network.contracts.JobRegistry, wordsOf(args["terms"]));
-  const index = args["index"] as bigint;
-  if (call.function === "post") return { what: posting(call, network), rows: postRows(call, network, job), job };
-  const unit = index === SENTINEL ? "the units that nobody took" : `unit ${index}`;
-  const what = call.function === "cancel" ? `Cancel ${unit} of a job` : `Accept the result of ${unit} of a job, which pays it at once`;
-  return { what, rows: [["job", job]], job };
+const jobOf = ({ args }: Prepared, { jobChainId, contracts }: Network): Hex => jobIdOfWords(jobChainId, contracts.JobRegistry, wordsOf(args["terms"]));
+
+function ofUnit(call: Prepared, network: Network, tell: (unit: string) => string): Told {
+  const index = call.args["index"] as bigint;
+  const job = jobOf(call, network);
+  return { what: tell(index === SENTINEL ? "the units that nobody took" : `unit ${index}`), rows: [["job", job]], job };
 }
 
 function posting({ args }: Prepared, { asset }: Network): string {
@@ -85,33 +131,6 @@ function postRows({ args }: Prepared, { asset, contracts }: Network, job: Hex): 
   ];
 }
 
-function ofNodes({ function: name, args }: Prepared, { asset }: Network): Told {
-  const node = `node ${String(args["node"])}`;
-  const amount = (of: string): string => formatAmount(args[of] as bigint, asset);
-  switch (name) {
-    case "register":
-      return { what: `Register a worker with a stake of ${amount("stake")}`, rows: [["operator", lower(args["operator"])], ...offerRows(args, true, asset)] };
-    case "add_stake":
-      return { what: `Add ${amount("amount")} to the stake of ${node}`, rows: [["owner", lower(args["owner"])]] };
-    case "update_offer":
-      return { what: `Replace what ${node} offers; its ask stays`, rows: offerRows(args, false, asset) };
-    case "set_ask":
-      return { what: `Ask ${formatRate(args["ask"] as bigint, asset)} for ${node}, after its notice`, rows: [] };
-    case "set_operator":
-      return { what: `Offer ${node} to another operator, whose first beat takes it over`, rows: [["operator", lower(args["operator"])]] };
-    case "offer_owner":
-      return { what: `Offer ${node} to another owner, who must accept it`, rows: [["owner", lower(args["owner"])]] };
-    case "accept_owner":
-      return { what: `Become the owner of ${node}`, rows: [] };
-    case "exit_start":
-      return { what: `Start the exit of ${node}`, rows: [] };
-    case "exit_cancel":
-      return { what: `Stay with ${node} after all`, rows: [] };
-    default:
-      return { what: `Finish the exit of ${node}: its stake becomes its owner's credit`, rows: [] };
-  }
-}
-
 // All that is offered, and of a worker that registers what it asks: the ask of a node has a call of its own.
 function offerRows(args: Prepared["args"], withAsk: boolean, asset: Network["asset"]): Told["rows"] {
   const { ask, ...offer } = unpackOffer(args["offer"] as bigint);
@@ -123,28 +142,12 @@ function offerRows(args: Prepared["args"], withAsk: boolean, asset: Network["ass
   ];
 }
 
-function ofSteward({ function: name, args }: Prepared, { asset }: Network, policy: Policy | null): Told {
-  const both = ["posts", "registrations"].filter((one) => args[one] === true).join(" and ");
-  switch (name) {
-    case "queue":
-    case "execute": {
-      const change = changeIn(args);
-      const text = changeText(change, "waiting", policy, asset);
-      const what = name === "queue" ? `Announce a change, which anybody can carry out after its delay: ${text}` : `Carry out a change: ${text}`;
-      return { what, rows: [["change", changeId(change)]] };
-    }
-    case "drop":
-      return { what: "Take a queued change back, for good", rows: [["change", String(args["change"])]] };
-    case "drop_previous_policy":
-      return { what: "Take posts under the current policy only, from now on", rows: [] };
-    case "pause":
-      return { what: `Stop new ${both || "nothing"} for 7 days`, rows: [] };
-    case "accept_council":
-      return { what: "Become the council", rows: [] };
-    default:
-      return { what: `Let the Steward take the governor's rights over ${both || "nothing"}`, rows: [] };
-  }
+function ofChange({ args }: Prepared, asset: Network["asset"], policy: Policy | null, what: string): Told {
+  const change = changeIn(args);
+  return { what: `${what}: ${changeText(change, "waiting", policy, asset)}`, rows: [["change", changeId(change)]] };
 }
+
+const both = (args: Prepared["args"]): string => ["posts", "registrations"].filter((one) => args[one] === true).join(" and ") || "nothing";
 
 const changeIn = (args: Prepared["args"]): Change => changeOf(args["op"] as bigint, args["word"] as bigint, args["salt"] as bigint);
 

@@ -13,7 +13,8 @@ import { type Call, withdrawCall } from "./calls";
 import type { Session, Shown } from "./request";
 
 // What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent. `pays` is
-// what it moves out of the account, in base units, and `check` refuses what the chain of now shows to be wrong.
+// what it moves out of the account, in base units, `check` refuses what the chain of now shows to be wrong, and `asking` hears
+// what the wallet is asked for next.
 export interface Act {
   readonly call: Call;
   readonly what: string;
@@ -21,6 +22,7 @@ export interface Act {
   readonly money: string;
   readonly pays?: bigint;
   readonly check?: (account: Hex) => Promise<void>;
+  readonly asking?: (what: "approving" | "signing") => Promise<void>;
 }
 
 // Withdraw an account's credit from Escrow, to itself or to whom it names.
@@ -58,9 +60,10 @@ export async function carryOut(
   };
   if (pays > 0n && address !== null) {
     const approval = { token: address, spender: call.to, amount: pays };
-    await approveExactly(market, session, approval, shown, () => undefined, (where) => wait("the approval", where));
+    await approveExactly(market, session, approval, shown, async () => act.asking?.("approving"), (where) => wait("the approval", where));
   }
   await dryRun(market, call, shown.account);
+  await act.asking?.("signing");
   const hash = await session.send(call, shown, money);
   for (;;) {
     const found = await mined(market, hash).catch(() => undefined);

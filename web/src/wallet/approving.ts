@@ -21,7 +21,7 @@ export async function approveExactly(
   session: Session,
   { token, spender, amount }: Approval,
   shown: Shown,
-  asking: () => void,
+  asking: () => Promise<void>,
   wait: (money: string) => Promise<void>,
 ): Promise<boolean> {
   const allowed = async (): Promise<boolean> => {
@@ -29,7 +29,7 @@ export async function approveExactly(
     return allowance >= amount;
   };
   if (await allowed()) return false;
-  asking();
+  await asking();
   const call = approveOf(token, spender, amount);
   await dryRun(market, call, shown.account);
   const money = "an approval moves nothing: your tokens are in your account";

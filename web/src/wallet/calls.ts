@@ -35,6 +35,9 @@ export function approveOf(token: Hex, spender: Hex, amount: bigint): Call {
   return { to: token, data, value: 0n, label: "token.approve" };
 }
 
+// Let it take nothing more.
+export const revokeOf = (token: Hex, spender: Hex): Call => approveOf(token, spender, 0n);
+
 // Cancel a unit, or with SENTINEL the untouched rest of an array.
 export const cancelCall = (network: Network, terms: TermsWords, index: bigint): Call =>
   ofUnit(network, "cancel", terms, index);

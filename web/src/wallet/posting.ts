@@ -189,7 +189,7 @@ export class Posting {
       const { address } = network.asset;
       if (address !== null) {
         const approval = { token: address, spender: network.contracts.JobRegistry, amount: escrowAtPost(terms) };
-        const asking = (): void => this.tell("approving", "");
+        const asking = async (): Promise<void> => this.tell("approving", "");
         asked = await approveExactly(this.market, this.#wallet(), approval, shown, asking, (money) => this.#wait(money));
       }
       const call = postCall(network, terms, kept.parents);

@@ -8,9 +8,10 @@ import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { moment } from "../core/moments";
 import { postGas } from "../core/posting";
-import type { Prepared } from "../core/prepared";
+import type { Network } from "../core/network";
+import { type ByCall, ofCall, type Prepared } from "../core/prepared";
 import { type Act, carryOut } from "./acting";
-import { approveExactly } from "./approving";
+import type { Call } from "./calls";
 import { ownerGas } from "./owner-calls";
 import type { Session, Shown } from "./request";
 import { SignedCalls, signedId } from "./signed";
@@ -52,15 +53,14 @@ export class PreparedCalls {
       this.tell(place, "skipped");
       return;
     }
-    if (call.approve > 0n) {
-      const approval = { token: this.market.network.asset.address as Hex, spender: call.to, amount: call.approve };
-      await approveExactly(this.market, this.session, approval, shown, () => this.tell(place, "approving"), (money) => this.#wait(money));
-    }
-    this.tell(place, "signing");
     const earlier = await this.signed.find(id);
-    await this.signed.write({ id, at: time, done: false });
+    // The record is on the disk before the wallet is asked for the call itself: an approval moves nothing.
+    const asking = async (step: "approving" | "signing"): Promise<void> => {
+      this.tell(place, step);
+      if (step === "signing") await this.signed.write({ id, at: time, done: false });
+    };
     try {
-      await carryOut(this.market, this.session, actOf(call, this.market), shown, this.pause, this.signal);
+      await carryOut(this.market, this.session, { ...actOf(call, this.market), asking }, shown, this.pause, this.signal);
     } catch (error) {
       // That nothing was sent now says nothing of an earlier time.
       if (isUnsent(error)) await (earlier === undefined ? this.signed.drop(id) : this.signed.write(earlier));
@@ -73,11 +73,6 @@ export class PreparedCalls {
   async #isAllowed({ args, from }: Prepared): Promise<boolean> {
     const { allowance } = await readPurse(this.market, await this.market.head(), from, args["spender"] as Hex);
     return allowance >= (args["amount"] as bigint);
-  }
-
-  async #wait(money: string): Promise<void> {
-    await this.pause();
-    if (this.signal.aborted) throw new HearthError("STOPPED", `this page waits no longer; ${money}`, "look again later");
   }
 
   // One tab at a time signs a file. Throws BUSY.
@@ -100,10 +95,32 @@ export function requireSender(calls: readonly Prepared[], account: Hex): void {
   );
 }
 
-const GAS: Readonly<Record<Exclude<Prepared["contract"], "JobRegistry" | "NodeRegistry">, bigint>> = {
-  Escrow: WITHDRAW_GAS,
-  Steward: GOV_GAS,
-  token: APPROVE_GAS,
+// The gas of a call at most, by what the command keeps for it.
+const GAS: ByCall<(call: Call, network: Network) => bigint> = {
+  JobRegistry: { post: (_, network) => postGas(network), cancel: () => CANCEL_GAS, accept: () => CANCEL_GAS },
+  NodeRegistry: {
+    register: ownerGas,
+    add_stake: ownerGas,
+    update_offer: ownerGas,
+    set_ask: ownerGas,
+    set_operator: ownerGas,
+    offer_owner: ownerGas,
+    accept_owner: ownerGas,
+    exit_start: ownerGas,
+    exit_cancel: ownerGas,
+    exit_finish: ownerGas,
+  },
+  Escrow: { withdraw: () => WITHDRAW_GAS },
+  Steward: {
+    queue: () => GOV_GAS,
+    drop: () => GOV_GAS,
+    drop_previous_policy: () => GOV_GAS,
+    pause: () => GOV_GAS,
+    accept_council: () => GOV_GAS,
+    execute: () => GOV_GAS,
+    accept_governor: () => GOV_GAS,
+  },
+  token: { approve: () => APPROVE_GAS },
 };
 const LABELS: Readonly<Record<Prepared["contract"], string>> = {
   JobRegistry: "jobs",
@@ -113,18 +130,16 @@ const LABELS: Readonly<Record<Prepared["contract"], string>> = {
   token: "token",
 };
 
-// What a call is, as it is carried out: its gas at most is what the command keeps for it.
-export function actOf(call: Prepared, { network }: Pick<Market, "network">): Act {
-  const { contract, to, data, value } = call;
-  const label = `${LABELS[contract]}.${call.function}`;
-  const one = { to, data, value, label };
-  const jobs = call.function === "post" ? postGas(network) : CANCEL_GAS;
+// What a call is, as it is carried out.
+export function actOf(prepared: Prepared, { network }: Pick<Market, "network">): Act {
+  const { contract, to, data, value, approve } = prepared;
+  const call = { to, data, value, label: `${LABELS[contract]}.${prepared.function}` };
   return {
-    call: one,
-    what: label,
-    gas: contract === "JobRegistry" ? jobs : contract === "NodeRegistry" ? ownerGas(one) : GAS[contract],
+    call,
+    what: call.label,
+    gas: ofCall(GAS, prepared)(call, network),
     money: "open the wallet and look whether it was sent; what was not is in your account, or in Escrow, as before",
-    pays: value > 0n ? value : call.approve,
+    pays: value > 0n ? value : approve,
   };
 }
 

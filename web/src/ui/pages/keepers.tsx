@@ -112,7 +112,7 @@ export function Keepers({ context }: { readonly context: Context }) {
       )}
       <h2>Do it</h2>
       <p>
-        The pay is credited in Escrow to the account that signs, which withdraws it on the page <a href={hrefOf(["submit"])}>{WORDS.nav.submit}</a>.
+        The pay is credited in Escrow to the account that signs, which withdraws it on the page <a href={hrefOf(["wallet"])}>{WORDS.nav.wallet}</a>.
         A call that is too late is refused before your wallet opens.
       </p>
       <Wallet network={network} wallets={wallets} />

@@ -63,7 +63,7 @@ export function MarketPage({ context }: { readonly context: Context }) {
         />
       )}
       <p>
-        What became of the leases that a node took is on the page <a href={hrefOf(["workers"])}>{WORDS.nav.workers}</a>.
+        What became of the leases that a node took is on its own page.
       </p>
       <h2>Zones</h2>
       <Zones tiles={found?.tiles} asset={asset} zone={texts.zone} pick={(zone) => go({ zone })} />
@@ -95,7 +95,7 @@ function facts(nodes: readonly Node[], now: number, rules: Rules, wanted: Wanted
 
 function columnsOf(asset: Asset, now: number): Column<Offered>[] {
   return [
-    { head: "node", cell: (one) => one.node, number: true },
+    { head: "node", cell: (one) => <a href={hrefOf(["node", String(one.node)])}>{one.node}</a>, number: true },
     {
       head: "ask",
       cell: (one) => <data value={String(one.ask)} title={formatRate(one.ask, asset)}>{showRate(one.ask, asset)}</data>,

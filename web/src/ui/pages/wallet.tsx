@@ -12,7 +12,7 @@ import { typedTwice } from "../../core/twice";
 import { NATIVE, showAmount } from "../../core/units";
 import { APPROVE_GAS } from "../../generated/posting";
 import { withdrawing } from "../../wallet/acting";
-import { revokeCall } from "../../wallet/revoke";
+import { revokeOf } from "../../wallet/calls";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Acts, type Offer } from "../parts/acting";
@@ -153,7 +153,7 @@ function Allowances({ market, wallets, allowances, carried }: AllowancesProps) {
     .filter(({ amount }) => amount > 0n)
     .map(({ contract, spender }): Offer => {
       const money = "an allowance moves nothing: your tokens are in your account";
-      return { label: `Revoke what ${contract} may take`, held: "", act: { call: revokeCall(token, spender), what: "revoking", gas: APPROVE_GAS, money } };
+      return { label: `Revoke what ${contract} may take`, held: "", act: { call: revokeOf(token, spender), what: "revoking", gas: APPROVE_GAS, money } };
     });
   return (
     <section aria-labelledby="allowances">

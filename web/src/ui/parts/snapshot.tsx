@@ -77,13 +77,13 @@ export function TakeSnapshot({ context }: { readonly context: Context }) {
 
 function Said({ snapshot, compared, kept }: { readonly snapshot: Snapshot; readonly compared: Compared; readonly kept: number }) {
   const { last, parts, malformed } = snapshot;
-  const { verdict, blocks, same } = compared;
+  const { verdict, blocks, drawn, same } = compared;
   const logs = parts.reduce((sum, part) => sum + part.logs.length, 0);
   return (
     <>
       <p class="good">
         {`It agrees with the chain at block ${verdict.at.number}: ${verdict.jobs} jobs, and every lock, credit, unit and stake. ` +
-          `Of its ${blocks} blocks with logs ${same} were drawn by chance, and the RPC has the same in each.`}
+          `Of its ${blocks} blocks with logs ${drawn} were drawn by chance, and the RPC says the same of ${same}.`}
       </p>
       <p>
         {kept === 0
