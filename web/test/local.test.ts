@@ -53,6 +53,24 @@ describe("the token", () => {
     expect([one.init.redirect, one.init.credentials]).toEqual(["error", "omit"]);
   });
 
+  it("of another site's link takes nothing from the one that the server took", async () => {
+    const history = { replaceState: () => undefined } as unknown as History;
+    const at = (hash: string): Location => ({ hash, pathname: "/", search: "" }) as Location;
+    const taken: (string | null)[] = [];
+    served({});
+    vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+      const token = new Headers(init.headers).get("X-Hearth-Token");
+      taken.push(token);
+      if (token !== "good") return json({ error: {} }, 403);
+      return url === "./local.json" ? json(LOCAL) : json({ name: "devnet" });
+    });
+    takeToken(at("#token=good"), history);
+    expect((await whoServes()).by).toBe("hearth web");
+    takeToken(at("#token=bad"), history);
+    expect((await whoServes()).by).toBe("hearth web");
+    expect([taken, recall("token")]).toEqual([["good", "good", "bad", "good", "good"], "good"]);
+  });
+
   it("is not looked for in a route", () => {
     served({});
     takeToken({ hash: "#/job/token=x" } as Location, {} as History);

@@ -63,6 +63,9 @@ describe("words", () => {
 describe("an origin", () => {
   it.each([
     ["/ipfs/bafy/", true],
+    ["/%69pfs/bafy/", true],
+    ["/ip%4Es/bafy/", true],
+    ["/%", true],
     ["/ipns/name/index.html", true],
     ["/", false],
     ["/index.html", false],

@@ -1,8 +1,8 @@
 // What this copy of the page was opened with: by `hearth web`, with its token, or from a static host, without.
 //
 // `hearth web` prints an address with the token behind the #. The page takes it out of the address at once, so that it
-// stands in no bookmark and no copied link, and keeps it for other tabs of this origin; after the next start it opens
-// nothing.
+// stands in no bookmark and no copied link, and keeps it for other tabs of this origin once the server has taken it: any
+// site may link to this address with a token of its own. After the next start it opens nothing.
 
 import { HearthError } from "../core/errors";
 import { recall, remember } from "./remember";
@@ -16,16 +16,19 @@ export interface Local {
   readonly writable: boolean;
 }
 
+// The token that stood in the address, until the server has taken it.
+let offered: string | undefined;
+
 // Take the token out of the address. Call it once, before anything reads the route.
 export function takeToken(location: Location, history: History): void {
   if (!location.hash.startsWith(FRAGMENT)) return;
-  remember(KEY, location.hash.slice(FRAGMENT.length));
+  offered = location.hash.slice(FRAGMENT.length);
   history.replaceState(null, "", `${location.pathname}${location.search}#/`);
 }
 
 // Ask the server that served this page, with the token. Throws OFFLINE where it does not answer.
 export async function askLocal(path: string, init: RequestInit = {}): Promise<Response> {
-  const token = recall(KEY);
+  const token = offered ?? recall(KEY);
   const headers = new Headers(init.headers);
   if (token !== null) headers.set(HEADER, token);
   try {
@@ -53,8 +56,14 @@ export async function whoServes(): Promise<Opened> {
     return { by: "host" };
   }
   const said: unknown = await answer.json().catch(() => undefined);
-  if (answer.status === 403) return { by: "stranger", why: "open the address that hearth web printed when it started" };
+  if (answer.status === 403) {
+    if (offered === undefined || recall(KEY) === null) return { by: "stranger", why: "open the address that hearth web printed when it started" };
+    offered = undefined;
+    return whoServes();
+  }
   if (!isLocal(said)) return { by: "host" };
+  if (offered !== undefined) remember(KEY, offered);
+  offered = undefined;
   const network = await askLocal(`networks/${encodeURIComponent(said.network)}.json`);
   return { by: "hearth web", local: said, network: await network.json() };
 }

@@ -136,9 +136,11 @@ export class Posting {
     return draftTerms(loaded, document, digest, account, this.market.network, now, attesters);
   }
 
-  // The journalled job of a fingerprint whose end nobody saw, where it is posted or can still be. Where it can not, new terms are
-  // to be signed, and the reader hears why.
+  // The journalled job of a fingerprint whose end nobody saw, where it is posted or can still be. Throws OVER where the RPC says that
+  // it can not: it may hide the job, lag or lie about the time, and new terms would be a second job beside the first. Who knows
+  // better says so (`again`).
   async #pending(fingerprint: Hex, { at, overview }: Ground): Promise<{ readonly entry: Entry; readonly posted: boolean } | undefined> {
+    let over: HearthError | undefined;
     for (const entry of await this.journal.unseen(fingerprint)) {
       const [[word = 0n]] = await this.market.read(at, this.market.jobs([entry.kept.job]));
       const fate = fateOf(entry.terms, word, overview);
@@ -147,8 +149,13 @@ export class Posting {
         this.tell("looking", "This job was prepared before, and its terms are signed again as they were: it is posted once.");
         return { entry, posted: false };
       }
-      this.tell("looking", `It was prepared before and never posted; ${fate.why}: new terms are signed.`);
+      over ??= new HearthError(
+        "OVER",
+        `this job was prepared here before as ${entry.kept.job}, and the RPC says that it was never posted and that ${fate.why}: nothing was sent`,
+        "look for that job on another RPC; if it is not there, say that you post a new one",
+      );
     }
+    if (over !== undefined) throw over;
     return undefined;
   }
 

@@ -35,25 +35,26 @@ export class PreparedCalls {
   async sign(calls: readonly Prepared[], shown: Shown, again: boolean): Promise<void> {
     requireSender(calls, shown.account);
     const ids = await Promise.all(calls.map((one) => signedId(one, this.market.network)));
-    await this.#alone(ids.join(), async () => {
+    await this.#alone(shown.account, async () => {
       const known = again ? [] : await Promise.all(ids.map((id) => this.signed.find(id)));
       if (known.length > 0 && known.every((one) => one?.done === true)) throw before(known[0]?.at ?? 0, "was signed here and is in a block");
       for (const [place, call] of calls.entries()) {
         const found = known[place];
         if (found?.done === true) this.tell(place, "skipped");
         else if (found !== undefined) throw before(found.at, "may have been sent from here");
-        else await this.#one(call, ids[place] as string, place, shown);
+        else await this.#one(call, ids[place] as string, place, shown, again);
       }
     });
   }
 
-  async #one(call: Prepared, id: string, place: number, shown: Shown): Promise<void> {
+  async #one(call: Prepared, id: string, place: number, shown: Shown, again: boolean): Promise<void> {
     const { time } = await this.market.head();
     if (call.contract === "token" && (await this.#isAllowed(call))) {
       this.tell(place, "skipped");
       return;
     }
     const earlier = await this.signed.find(id);
+    if (earlier !== undefined && !again) throw before(earlier.at, "may have been sent from here");
     // The record is on the disk before the wallet is asked for the call itself: an approval moves nothing.
     const asking = async (step: "approving" | "signing"): Promise<void> => {
       this.tell(place, step);
@@ -75,10 +76,10 @@ export class PreparedCalls {
     return allowance >= (args["amount"] as bigint);
   }
 
-  // One tab at a time signs a file. Throws BUSY.
+  // One tab at a time signs files of an account: two may hold the same call. Throws BUSY.
   async #alone(name: string, act: () => Promise<void>): Promise<void> {
     return navigator.locks.request(`hearth.sign/${name}`, { ifAvailable: true }, async (lock) => {
-      if (lock === null) throw new HearthError("BUSY", "this file is being signed in another tab, or was a moment ago here", "finish it there");
+      if (lock === null) throw new HearthError("BUSY", "a file of this account is being signed in another tab, or was a moment ago here", "finish it there");
       return act();
     });
   }
@@ -143,8 +144,8 @@ export function actOf(prepared: Prepared, { network }: Pick<Market, "network">):
   };
 }
 
-// Errors behind which something may have been sent; behind all others nothing was, or it failed.
-const MAYBE_SENT: ReadonlySet<string> = new Set(["WALLET_FAILED", "WALLET_GONE", "UNSUPPORTED", "STOPPED"]);
+// Errors behind which something may have been sent; behind all others nothing was. That it failed is the RPC's word alone.
+const MAYBE_SENT: ReadonlySet<string> = new Set(["WALLET_FAILED", "WALLET_GONE", "UNSUPPORTED", "STOPPED", "TX_FAILED"]);
 const isUnsent = (error: unknown): boolean => error instanceof HearthError && !MAYBE_SENT.has(error.code);
 
 function before(at: number, why: string): HearthError {
