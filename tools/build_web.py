@@ -51,7 +51,16 @@ PURE = (
     "is pure",
 )
 """What nothing in src/core may hold: it is tested without a browser."""
+LAYERS = ("generated", "core", "chain", "data", "wallet", "ui")
+"""The folders of src, from the lowest: each may import from itself and from those before it."""
+APART = ("offline",)
+"""Folders whose scripts stand by themselves: they import from themselves alone, and nobody from them."""
 _COMMENT = re.compile(r"^\s*(//|\*|/\*)")
+_IMPORT = re.compile(r"""(?m)(?:^(?:import|export)\b[^"';]*?\s?|\bimport\s*\(\s*)["'](?P<path>\.{1,2}/[^"']+)["']""")
+_READ = re.compile(
+    r"(?m)^import\s+(?:type\s+)?(?:\{(?P<names>[^}]*)\}|\*\s*as\s+(?P<whole>\w+))"
+    r"""\s*from\s*["'][^"']*/generated/(?P<table>\w+)["']"""
+)
 
 
 def build(out: Path) -> None:
@@ -131,18 +140,55 @@ def first_files(folder: Path) -> set[str]:
     return found
 
 
-def broken_rules() -> Iterator[str]:
-    """Say which source holds what none may."""
-    for path in sorted((WEB / "src").rglob("*.ts*")):
-        inner = path.relative_to(WEB / "src").parts[0]
+def broken_rules(web: Path = WEB) -> Iterator[str]:
+    """Say which source holds what none may, or imports from a layer above it, and which table nobody reads."""
+    for path in sorted((web / "src").rglob("*.ts*")):
+        inner = path.relative_to(web / "src").parts[0]
+        text = path.read_text(encoding="utf-8")
+        where = f"web/{path.relative_to(web).as_posix()}"
+        for number, named in imports(text):
+            if other := _above(inner, path, named, web / "src"):
+                yield f"{where}:{number}: {inner} imports from {other}: {named}"
         if inner == "generated":
             continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(text.splitlines(), 1):
             if _COMMENT.match(line):
                 continue
             for pattern, why in (*RULES, *((PURE,) if inner == "core" else ())):
                 if re.search(pattern, line):
-                    yield f"{path.relative_to(ROOT)}:{number}: {why}: {line.strip()[:80]}"
+                    yield f"{where}:{number}: {why}: {line.strip()[:80]}"
+    yield from unread(web)
+
+
+def imports(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the path of everything beside it that a module imports or exports on, types and parts too."""
+    for found in _IMPORT.finditer(text):
+        yield text.count("\n", 0, found.start("path")) + 1, found["path"]
+
+
+def _above(inner: str, path: Path, named: str, src: Path) -> str | None:
+    """Return the folder that an import comes from, None where it may."""
+    target = Path(os.path.normpath(path.parent / named))
+    other = target.relative_to(src).parts[0] if target.is_relative_to(src) else named
+    if other == inner and inner in (*LAYERS, *APART):
+        return None
+    below = LAYERS[: LAYERS.index(inner)] if inner in LAYERS else ()
+    return None if other in below else other
+
+
+def unread(web: Path = WEB) -> Iterator[str]:
+    """Say which constants of the tables no module and no test of the page reads by its name."""
+    read: set[tuple[str, str]] = set()
+    for path in sorted((*(web / "src").rglob("*.ts*"), *(web / "test").rglob("*.ts"))):
+        text = path.read_text(encoding="utf-8")
+        for found in _READ.finditer(text):
+            pattern = rf"\b{found['whole']}\.(\w+)" if found["whole"] else r"(\w+)(?:\s+as\s+\w+)?\s*(?:,|$)"
+            read |= {(found["table"], name) for name in re.findall(pattern, found["names"] or text)}
+    for path in sorted((web / "src" / "generated").glob("*.ts")):
+        for name in re.findall(r"^export const (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if (path.stem, name) not in read:
+                mend = f"leave it out in tools/web_tables/{path.stem}.py"
+                yield f"web/src/generated/{path.name}: nobody reads {name}: {mend}"
 
 
 def check() -> list[str]:

@@ -21,7 +21,7 @@ from hearth.protocol import words
 from hearth.protocol.types import Needs, Outcome
 from tests.chaos.reorgs import go_back
 from tests.kit import build, web_axe
-from tests.kit.browser import Watched, browser, shoot, watched
+from tests.kit.browser import Watched, shoot, watched
 from tests.kit.http import MIB
 from tests.kit.running import wait
 from tests.kit.web_market import HOSTILE, NOBODY, UNITS, WebMarket, web_market
@@ -60,12 +60,6 @@ NAMES = ("good", "failing", "array", "hostile", "child", "open", "blocked", "res
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def market(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebMarket]:
     """A market whose jobs have ended, as far as they can; after the browser, so that without one nothing is started."""
     with web_market(tmp_path_factory.mktemp("web")) as made:
@@ -82,12 +76,6 @@ def direct(market: WebMarket) -> str:
 def through(market: WebMarket) -> str:
     """The address of a page that asks `market.rpc`."""
     return market.serve("web-rpc", "--rpc", market.rpc.url)
-
-
-@pytest.fixture
-def seen(chromium: Browser) -> Iterator[Watched]:
-    with watched(chromium) as found:
-        yield found
 
 
 def open_page(seen: Watched, url: str, route: str = "#/jobs") -> Page:

@@ -12,7 +12,7 @@ import wasmtime
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol import formulas
 from hearth.protocol.types import State
-from tests.kit.browser import Watched, browser, shoot, watched
+from tests.kit.browser import Watched, shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
 from tests.kit.web_desk import serve
@@ -74,21 +74,9 @@ class Left:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def left(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
     with town(tmp_path_factory.mktemp("keepers")) as place:
         yield Left(place, tmp_path_factory.mktemp("jobs"))
-
-
-@pytest.fixture
-def seen(chromium: Browser) -> Iterator[Watched]:
-    with watched(chromium) as found:
-        yield found
 
 
 def open_page(left: Left, seen: Watched) -> tuple[Page, WebWallet]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +14,11 @@ import pytest
 
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import ZERO_ADDRESS, State
-from tests.kit.browser import Watched, browser, shoot, watched
-from tests.kit.node import WEB
+from tests.kit.browser import Watched, shoot, tab_to, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
+from tests.kit.web_axe import keeps_nobody_out
+from tests.kit.web_desk import serve
 from tests.kit.web_page import becomes, failure, follows, go, table, terms
 from tests.kit.web_wallet import WebWallet
 
@@ -41,24 +41,9 @@ COIN = 10**18
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def place(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     with town(tmp_path_factory.mktemp("provide")) as made:
         yield made
-
-
-def serve(place: Town) -> str:
-    """Return the address that `hearth web` prints."""
-    if "web" not in place.processes:
-        place.start("web", "-m", "hearth.cli", "web", "--port", "0")
-    log = place.home / "web.log"
-    found = wait(lambda: re.search(r"http://127\.0\.0\.1:\d+/#token=\S+", log.read_text()), "hearth web serves", 30)
-    return str(found.group())
 
 
 class Desk:
@@ -119,15 +104,6 @@ def desk(place: Town, chromium: Browser) -> Iterator[Desk]:
 def address(place: Town, name: str) -> str:
     """Return the address of a key of the machine."""
     return str(place.client.wallet.show(name)["address"]).lower()
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Walk with the Tab key to an element."""
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if page.evaluate("(selector) => document.activeElement?.matches(selector)", selector):
-            return
-    raise AssertionError(f"the keyboard does not reach {selector}")
 
 
 def registered(place: Town, owner: str) -> list[int]:
@@ -394,19 +370,6 @@ def test_provide__its_owner__changes_price_stake_operator_and_offer(place: Town,
     go(page, "#/provide")
     page.wait_for_selector("#stake")
     keeps_nobody_out(page)
-
-
-def keeps_nobody_out(page: Page) -> None:
-    """Refuse what axe finds grave in either theme, and what is wider than a small screen."""
-    page.evaluate((WEB / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
-    page.set_viewport_size({"width": 320, "height": 800})
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
-        found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")["violations"]
-        grave = [one["nodes"][0]["html"] for one in found if one["impact"] in ("serious", "critical")]
-        assert grave == [], theme
-    page.set_viewport_size({"width": 1280, "height": 720})
 
 
 def manifest_of(place: Town, node: int) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from hearth.cli.gov import change_lines
 from hearth.protocol.types import State
 from tests.kit.attested import Attested
-from tests.kit.browser import browser, shoot
+from tests.kit.browser import shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import keeps_nobody_out
@@ -32,12 +32,6 @@ limits: {{{{runtime: 60s, deadline: 1h}}}}
 price: {{{{max_rate: "0.01/h"}}}}
 """
 """A job that no worker takes: nobody asks so little."""
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -225,8 +219,10 @@ def test_job__with_parents_and_children__is_drawn_among_them(desk: SignDesk) -> 
 
 def test_routes__that_are_reserved__show_the_jobs_and_have_no_link(desk: SignDesk) -> None:
     for route in ("dispute", "live"):
+        go(desk.page, "#/about")
+        assert desk.page.inner_text("main h1") == "About this page"
         go(desk.page, f"#/{route}/0x{'0d' * 32}")
-        desk.page.wait_for_selector("h1:text-is('Jobs')")
+        assert desk.page.inner_text("main h1") == "Jobs" and desk.page.title() == "Jobs - Hearth"
         assert desk.page.query_selector(f"a[href*='{route}']") is None
 
 

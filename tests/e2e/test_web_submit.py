@@ -16,7 +16,7 @@ import pytest
 
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import State
-from tests.kit.browser import browser, shoot, tab_to, watched
+from tests.kit.browser import shoot, tab_to, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_desk import OPEN, Desk, serve
@@ -34,12 +34,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     with town(tmp_path_factory.mktemp("web")) as made:
         made.add_worker()
         yield made
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from hearth.local import devnet
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.market.calls import Calls
 from hearth.protocol.types import State
-from tests.kit.browser import browser, shoot, watched
+from tests.kit.browser import shoot, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import axe, grave
@@ -40,12 +40,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         patch.setattr(devnet, "make_plan", partial(devnet.make_plan, per_ether=Fraction(2_500)))
         with town(tmp_path_factory.mktemp("token"), erc20=True) as made:
             yield made
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture

@@ -24,6 +24,22 @@ _TERMS = """() => Object.fromEntries([...document.querySelectorAll("main dt")].m
   return [term.innerText.trim(), { text: said.innerText.trim(), exact: said.querySelector("data")?.value ?? null }];
 }))"""
 _TIMELINE = """() => [...document.querySelectorAll(".timeline > li > .stranger")].map((line) => line.innerText)"""
+_GO = """(route) => new Promise((gone) => {
+  const pathOf = (hash) => hash.replace(/^#[/]?/, "").split("?")[0];
+  const before = location.hash;
+  addEventListener("hashchange", function listen() {
+    if (location.hash === before) return;
+    removeEventListener("hashchange", listen);
+    if (pathOf(location.hash) !== pathOf(before)) document.title = "";
+    gone();
+  });
+  location.hash = route;
+  if (location.hash === before) gone();
+})"""
+"""Set the hash. A page that comes to another path has no title until it is there: it names itself once it is shown.
+
+The title goes when the page has heard of the change, since what it said last may until then be on its way.
+"""
 HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -95,9 +111,10 @@ def failure(page: Page) -> str:
 
 
 def go(page: Page, route: str) -> None:
-    """Go to a route without loading the page again, and wait for its heading."""
-    page.evaluate("(hash) => { location.hash = hash; }", route)
-    page.wait_for_selector("h1")
+    """Go to a route without loading the page again, and wait for its heading: not for that of the page before."""
+    page.evaluate(_GO, route)
+    page.wait_for_selector("head > title:not(:empty)", state="attached")
+    page.wait_for_selector("main h1")
 
 
 def becomes(page: Page, read: Callable[[Page], Any], wanted: Any, what: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
-from tests.kit.browser import Watched, browser, require_chromium, watched
+from tests.kit.browser import Watched, require_chromium, watched
 from tests.kit.http import answering, send
 from tests.kit.web_chain import WebChain, web_chain
 
@@ -32,12 +32,6 @@ ROWS = "{} of the newest {} jobs"
 BOOKS = "text=Recompute the books here"
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
-
-
 @pytest.fixture
 def chain() -> Iterator[WebChain]:
     with web_chain() as made:
@@ -51,12 +45,6 @@ def web(chain: WebChain, tmp_path: Path) -> Iterator[WebServer]:
     served = Served(read_page(), "test", chain.network_file, FolderStore(tmp_path / "store"), True)
     with WebServer(served, 0) as running:
         yield running
-
-
-@pytest.fixture
-def seen(chromium: Browser) -> Iterator[Watched]:
-    with watched(chromium) as found:
-        yield found
 
 
 def until(page: Page, done: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hearth.web.files import APP, Page, read_page
-from tests.kit.browser import Watched, browser, watched
+from tests.kit.browser import Watched, watched
 from tests.kit.http import answering, send
 from tests.kit.web_process import web_process
 
@@ -28,19 +28,12 @@ LIST = "files.json"
 AWAY = "its server does not answer"
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
-
-
 @pytest.fixture
-def seen(chromium: Browser) -> Iterator[Watched]:
-    with watched(chromium) as found:
-        yield found
-        # What the page asks of a server that was stopped, and the browser's word for a navigation to one.
-        for part in ("ERR_CONNECTION_REFUSED", "ERR_FAILED"):
-            found.excuse(part)
+def seen(seen: Watched) -> Iterator[Watched]:
+    yield seen
+    # What the page asks of a server that was stopped, and the browser's word for a navigation to one.
+    for part in ("ERR_CONNECTION_REFUSED", "ERR_FAILED"):
+        seen.excuse(part)
 
 
 @pytest.fixture(scope="module")

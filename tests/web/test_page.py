@@ -20,7 +20,7 @@ from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
-from tests.kit.browser import Watched, browser, watched
+from tests.kit.browser import Watched, watched
 from tests.web.vectors.network import NETWORK
 
 if TYPE_CHECKING:
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.net
 PAGES = ("jobs", "submit", "workers", "network", "check", "files", "wallet", "about")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture
@@ -51,12 +45,6 @@ def serve(store: FolderStore, *, writable: bool = True, gateways: tuple[str, ...
 def web(store: FolderStore) -> Iterator[WebServer]:
     with serve(store) as running:
         yield running
-
-
-@pytest.fixture
-def seen(chromium: Browser) -> Iterator[Watched]:
-    with watched(chromium) as found:
-        yield found
 
 
 def tree(folder: Path) -> Path:

@@ -20,7 +20,7 @@ from hearth.storage import unixfs
 from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
-from tests.kit.browser import Watched, browser, watched
+from tests.kit.browser import Watched, watched
 from tests.kit.web_chain import WebChain, web_chain
 
 if TYPE_CHECKING:
@@ -34,12 +34,6 @@ EMPTY = 150
 ROWS = f"{JOBS} of the newest {JOBS} jobs"
 TAKEN = "It agrees with the chain"
 Lines = list[dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

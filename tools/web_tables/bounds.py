@@ -9,8 +9,10 @@ from typing import Any
 from hearth.protocol import formulas, gas, reputation, types, units, zones
 from tools.web_tables import Big
 
-_MONEY = ("RATE_SCALE", "COIN", "BPS", "SLASH_DIVISOR", "MOST_SHARED", "SENTINEL", "MAX_UINT")
+_MONEY = ("RATE_SCALE", "BPS", "SLASH_DIVISOR", "SENTINEL", "MAX_UINT")
 """What money is multiplied with or divided by, and what fills a word: bigints."""
+_UNREAD = {"MAX_PROOF_SECONDS", "COIN", "VERSION", "MAX_EXTENSIONS", "MAX_SECONDS", "MOST_SHARED", "KIB", "TIB"}
+"""What nothing in the page asks for."""
 
 
 def tables() -> Mapping[str, Any]:
@@ -19,7 +21,7 @@ def tables() -> Mapping[str, Any]:
     return {
         "ZERO_ADDRESS": types.ZERO_ADDRESS,
         "ZERO_HASH": types.ZERO_HASH,
-        **{name: Big(value) if name in _MONEY else value for name, value in flat.items()},
+        **{name: Big(value) if name in _MONEY else value for name, value in flat.items() if name not in _UNREAD},
         "CHECKPOINT_SHARE": [Big(part) for part in formulas.CHECKPOINT_SHARE],
         "REPUTATION": {name: Big(value) for name, value in _numbers(reputation).items() if name != "BPS"},
         "GAS": _numbers(gas),

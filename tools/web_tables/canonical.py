@@ -9,9 +9,8 @@ from hearth.storage import canonical
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the bytes of a document, its nesting, and its largest whole number."""
+    """Return the bytes of a document, and its nesting."""
     return {
         "MAX_DOCUMENT_BYTES": canonical.MAX_DOCUMENT_BYTES,
         "MAX_DEPTH": canonical.MAX_DEPTH,
-        "MAX_INTEGER": canonical.MAX_INTEGER,
     }

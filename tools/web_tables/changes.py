@@ -21,7 +21,6 @@ def tables() -> Mapping[str, Any]:
         "CHANGE_OP": {op.name: int(op) for op in changes.ChangeOp},
         "ADDRESS_OPS": [int(op) for op in changes.ChangeOp if op.names_an_address],
         "OFFERS": {int(op): op.offers for op in changes.ChangeOp if op.offers},
-        "GOVERNED": changes.GOVERNED,
         "DROPPED": changes.DROPPED,
         "EXECUTED": changes.EXECUTED,
         "LIFE": changes.LIFE,

@@ -16,7 +16,6 @@ def tables() -> Mapping[str, Any]:
     """
     return {
         "REASONS": {number: {"name": one.name, "text": one.text} for number, one in reasons.REASONS.items()},
-        "GATE": reasons.GATE,
         "REFUSED": port._REFUSED,
         "ERROR": port._ERROR,
         "PANIC": port._PANIC,

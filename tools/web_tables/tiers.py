@@ -9,13 +9,10 @@ from hearth.protocol import gpu_tiers
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the models in the order of their keys, and the keys that no model has."""
+    """Return the models in the order of their keys."""
     return {
         "MODELS": [
             {"tier": model.tier, "slug": model.slug, "vramGib": model.vram_gib}
             for model in sorted(gpu_tiers.MODELS, key=lambda model: model.tier)
-        ],
-        "MAX_TIER": gpu_tiers.MAX_TIER,
-        "NO_GPU": gpu_tiers.NO_GPU,
-        "OLDER_TIER": gpu_tiers.OLDER_TIER,
+        ]
     }

@@ -11,17 +11,9 @@ export const LOCAL_CHAIN_ID = 31337 as const;
 
 export const MAX_PARENTS = 15 as const;
 
-export const MAX_PROOF_SECONDS = 5184000 as const;
-
 export const RATE_SCALE = 1000000n as const;
 
-export const COIN = 1000000000000000000n as const;
-
 export const BPS = 10000n as const;
-
-export const VERSION = 1 as const;
-
-export const MAX_EXTENSIONS = 3 as const;
 
 export const MAX_LAPSES = 2 as const;
 
@@ -29,13 +21,9 @@ export const BUCKET = 500000 as const;
 
 export const SLASH_DIVISOR = 10n as const;
 
-export const MAX_SECONDS = 2592000 as const;
-
 export const MAX_RESUMED = 8 as const;
 
 export const STALE_SECONDS = 2592000 as const;
-
-export const MOST_SHARED = 6000n as const;
 
 export const MAX_FETCH = 3600 as const;
 
@@ -47,13 +35,9 @@ export const ANY_ZONE = 65535 as const;
 
 export const SHOWN_DIGITS = 6 as const;
 
-export const KIB = 1024 as const;
-
 export const MIB = 1048576 as const;
 
 export const GIB = 1073741824 as const;
-
-export const TIB = 1099511627776 as const;
 
 export const CHECKPOINT_SHARE = [8n, 10n] as const;
 

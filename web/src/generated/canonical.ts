@@ -4,5 +4,3 @@
 export const MAX_DOCUMENT_BYTES = 1048576 as const;
 
 export const MAX_DEPTH = 64 as const;
-
-export const MAX_INTEGER = 9007199254740991 as const;

@@ -14,8 +14,6 @@ export const ADDRESS_OPS = [3, 4, 5, 6] as const;
 
 export const OFFERS = { 3: "posts", 4: "registrations" } as const;
 
-export const GOVERNED = { posts: "Rules", registrations: "NodeRegistry" } as const;
-
 export const DROPPED = 1 as const;
 
 export const EXECUTED = 2 as const;

@@ -166,8 +166,6 @@ export const REASONS = {
   7013: { name: "STEWARD_DELAY_RANGE", text: "steward: delay out of range" },
 } as const;
 
-export const GATE = 2000 as const;
-
 export const REFUSED = "0x590a5151" as const;
 
 export const ERROR = "0x08c379a0" as const;

@@ -45,9 +45,3 @@ export const MODELS = [
   { tier: 56, slug: "b200", vramGib: 180 },
   { tier: 58, slug: "gb200", vramGib: 185 },
 ] as const;
-
-export const MAX_TIER = 63 as const;
-
-export const NO_GPU = 0 as const;
-
-export const OLDER_TIER = 1 as const;
