@@ -133,4 +133,17 @@ describe("any act", () => {
     scene.wallet.answers["eth_sendTransaction"] = failing({ code: 4001 });
     expect(await scene.act(scene.register)).toBe("USER_REFUSED");
   });
+
+  it("says what comes next, and waits for a wallet that never answers only as long as its reader does", async () => {
+    const scene = new Scene("token");
+    const steps: string[] = [];
+    const step = async (next: string): Promise<void> => void steps.push(next);
+    expect(await scene.act({ ...scene.register, step })).toBe("done");
+    expect(steps).toEqual(["approving", "signing", "waiting"]);
+    scene.wallet.answers["eth_sendTransaction"] = () => new Promise(() => undefined);
+    const silent = scene.act({ ...scene.register, step });
+    setTimeout(() => scene.abort.abort(), 20);
+    expect(await silent).toBe("STOPPED");
+    expect(steps.slice(3)).toEqual(["signing"]);
+  });
 });

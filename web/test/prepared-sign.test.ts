@@ -120,7 +120,7 @@ describe("a file's calls", () => {
     let mined = 0;
     vi.mocked(chain.mined).mockImplementation(async () => ((mined += 1) % 3 === 0 ? { ok: true, block: 6 } : undefined));
     expect(await scene.sign(calls)).toBe("");
-    expect(scene.steps).toEqual(["0 signing", "1 signing"]);
+    expect(scene.steps).toEqual(["0 signing", "0 waiting", "1 signing", "1 waiting"]);
     expect([scene.sent.length, mined]).toEqual([2, 6]);
     expect([...scene.shelf.held.values()].map(({ done }) => done)).toEqual([true, true]);
   });
@@ -191,7 +191,7 @@ describe("a file's calls", () => {
     };
     const scene = new Scene("coin", senderOf(calls), { eth_sendTransaction: second });
     expect([await scene.sign(calls), await scene.sign(calls)]).toEqual(["USER_REFUSED", ""]);
-    expect(scene.steps).toEqual(["0 signing", "1 signing", "0 skipped", "1 signing"]);
+    expect(scene.steps).toEqual(["0 signing", "0 waiting", "1 signing", "0 skipped", "1 signing", "1 waiting"]);
     expect(scene.sent).toHaveLength(3);
   });
 
@@ -216,12 +216,12 @@ describe("a file's calls", () => {
     const [post] = calls as [Prepared];
     const scene = new Scene("token", senderOf(calls));
     expect(await scene.sign(calls)).toBe("");
-    expect(scene.steps).toEqual(["0 approving", "0 signing"]);
+    expect(scene.steps).toEqual(["0 approving", "0 signing", "0 waiting"]);
     const [approved] = vi.mocked(chain.dryRun).mock.calls[0]?.slice(1) as unknown as [{ readonly to: Hex; readonly data: Hex }];
     expect([approved.to, BigInt(`0x${approved.data.slice(-64)}`)]).toEqual([scene.network.asset.address, post.approve]);
     const enough = new Scene("token", senderOf(calls));
     enough.allowance = post.approve;
-    expect([await enough.sign(calls), enough.steps]).toEqual(["", ["0 signing"]]);
+    expect([await enough.sign(calls), enough.steps]).toEqual(["", ["0 signing", "0 waiting"]]);
   });
 
   it("in a token approve nothing for an account that cannot pay, or that has sent something else", async () => {

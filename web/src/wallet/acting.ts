@@ -12,9 +12,12 @@ import { approveExactly } from "./approving";
 import { type Call, withdrawCall } from "./calls";
 import type { Session, Shown } from "./request";
 
+// The wallet is asked for an approval, then for the call, then a block is waited for.
+export type ActStep = "approving" | "signing" | "waiting";
+
 // What a call is for people: "cancelling", its gas at most, where the money is while nobody knows whether it was sent. `pays` is
-// what it moves out of the account, in base units, `check` refuses what the chain of now shows to be wrong, and `asking` hears
-// what the wallet is asked for next.
+// what it moves out of the account, in base units, `check` refuses what the chain of now shows to be wrong, and `step` hears what
+// comes next.
 export interface Act {
   readonly call: Call;
   readonly what: string;
@@ -22,7 +25,7 @@ export interface Act {
   readonly money: string;
   readonly pays?: bigint;
   readonly check?: (account: Hex) => Promise<void>;
-  readonly asking?: (what: "approving" | "signing") => Promise<void>;
+  readonly step?: (next: ActStep) => Promise<void>;
 }
 
 // Withdraw an account's credit from Escrow, to itself or to whom it names.
@@ -54,17 +57,21 @@ export async function carryOut(
   const [fees, purse] = await Promise.all([readFees(market, at), readPurse(market, at, shown.account)]);
   requireFunds(shown.account, market.network, purse, pays, gasCost(gasOf(market, act), fees), what);
   if (pays > 0n) await requireNothingUnderway(market, shown.account);
+  const stopped = (what: string, where: string): HearthError =>
+    new HearthError("STOPPED", `this page waits no longer for ${what}; ${where}`, "look again later");
   const wait = async (hash: string, where: string): Promise<void> => {
     await pause();
-    if (signal.aborted) throw new HearthError("STOPPED", `this page waits no longer for ${hash}; ${where}`, "look again later");
+    if (signal.aborted) throw stopped(hash, where);
   };
   if (pays > 0n && address !== null) {
     const approval = { token: address, spender: call.to, amount: pays };
-    await approveExactly(market, session, approval, shown, async () => act.asking?.("approving"), (where) => wait("the approval", where));
+    await approveExactly(market, session, approval, shown, async () => act.step?.("approving"), (where) => wait("the approval", where));
   }
   await dryRun(market, call, shown.account);
-  await act.asking?.("signing");
-  const hash = await session.send(call, shown, money);
+  await act.step?.("signing");
+  // A wallet may never answer.
+  const hash = await Promise.race([session.send(call, shown, money), aborted(signal, () => stopped("your wallet", money))]);
+  await act.step?.("waiting");
   for (;;) {
     const found = await mined(market, hash).catch(() => undefined);
     if (found?.ok === true) return;
@@ -72,6 +79,10 @@ export async function carryOut(
     await wait(`transaction ${hash}`, money);
   }
 }
+
+// Throw once a signal is given, and never end otherwise.
+const aborted = (signal: AbortSignal, why: () => HearthError): Promise<never> =>
+  new Promise((_, fail) => signal.addEventListener("abort", () => fail(why()), { once: true }));
 
 // What was sent before and waits for a block may be the very same payment. Throws TX_PENDING.
 async function requireNothingUnderway(market: Market, account: Hex): Promise<void> {

@@ -10,14 +10,14 @@ import { moment } from "../core/moments";
 import { postGas } from "../core/posting";
 import type { Network } from "../core/network";
 import { type ByCall, ofCall, type Prepared } from "../core/prepared";
-import { type Act, carryOut } from "./acting";
+import { type Act, type ActStep, carryOut } from "./acting";
 import type { Call } from "./calls";
 import { ownerGas } from "./owner-calls";
 import type { Session, Shown } from "./request";
 import { SignedCalls, signedId } from "./signed";
 
 // How far a file has come: the place of the call that is signed now, and how many there are.
-export type Tell = (place: number, step: "approving" | "signing" | "skipped") => void;
+export type Tell = (place: number, step: ActStep | "skipped") => void;
 
 export class PreparedCalls {
   constructor(
@@ -56,12 +56,12 @@ export class PreparedCalls {
     const earlier = await this.signed.find(id);
     if (earlier !== undefined && !again) throw before(earlier.at, "may have been sent from here");
     // The record is on the disk before the wallet is asked for the call itself: an approval moves nothing.
-    const asking = async (step: "approving" | "signing"): Promise<void> => {
-      this.tell(place, step);
-      if (step === "signing") await this.signed.write({ id, at: time, done: false });
+    const step = async (next: ActStep): Promise<void> => {
+      this.tell(place, next);
+      if (next === "signing") await this.signed.write({ id, at: time, done: false });
     };
     try {
-      await carryOut(this.market, this.session, { ...actOf(call, this.market), asking }, shown, this.pause, this.signal);
+      await carryOut(this.market, this.session, { ...actOf(call, this.market), step }, shown, this.pause, this.signal);
     } catch (error) {
       // That nothing was sent now says nothing of an earlier time.
       if (isUnsent(error)) await (earlier === undefined ? this.signed.drop(id) : this.signed.write(earlier));

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Market } from "../../chain/market";
-import { type Act, carryOut } from "../../wallet/acting";
+import { type Act, type ActStep, carryOut } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
 import { Button } from "./button";
 import { Failure } from "./failure";
@@ -16,6 +16,12 @@ export interface Offer {
   readonly act: Act | undefined;
 }
 
+const STEPS: Readonly<Record<ActStep, string>> = {
+  approving: "your wallet asks you to approve the exact amount…",
+  signing: "your wallet asks you…",
+  waiting: "sent; waiting for a block…",
+};
+
 interface Props {
   readonly market: Market;
   readonly session: Session | undefined;
@@ -26,6 +32,7 @@ interface Props {
 
 export function Acts({ market, session, offers, carried }: Props) {
   const [busy, setBusy] = useState("");
+  const [step, setStep] = useState<ActStep>();
   const [done, setDone] = useState("");
   const [error, setError] = useState<unknown>();
   const abort = useRef<AbortController | undefined>(undefined);
@@ -36,10 +43,12 @@ export function Acts({ market, session, offers, carried }: Props) {
     if (!ready || act === undefined) return;
     abort.current = new AbortController();
     setBusy(label);
+    setStep(undefined);
     setDone("");
     setError(undefined);
     try {
-      await carryOut(market, session, act, shown, pauseOf(market.network), abort.current.signal);
+      const told: Act = { ...act, step: async (next) => setStep(next) };
+      await carryOut(market, session, told, shown, pauseOf(market.network), abort.current.signal);
       setDone(`${label}: done`);
       carried?.();
     } catch (why) {
@@ -61,9 +70,14 @@ export function Acts({ market, session, offers, carried }: Props) {
             {offer.label}
           </Button>
         ))}
+        {busy !== "" && (
+          <button type="button" onClick={() => abort.current?.abort()}>
+            Wait no longer
+          </button>
+        )}
       </p>
       {offers.some(({ held }) => held !== "") && <p class="soft">{offers.find(({ held }) => held !== "")?.held}</p>}
-      <p role="status">{busy === "" ? done : `${busy}: your wallet asks you…`}</p>
+      <p role="status">{busy === "" ? done : `${busy}: ${step === undefined ? "looking at the market…" : STEPS[step]}`}</p>
       {error !== undefined && <Failure error={error} />}
     </>
   );

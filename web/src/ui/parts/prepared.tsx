@@ -23,6 +23,7 @@ interface Props {
 const STEPS = {
   approving: "your wallet asks you to approve the exact amount…",
   signing: "your wallet asks you…",
+  waiting: "sent; waiting for a block…",
   skipped: "done before",
 } as const;
 
