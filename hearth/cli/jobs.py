@@ -218,7 +218,7 @@ def _prepared_lines(report: PreparedJob) -> list[str]:
     for number, tx in enumerate(report["prepared"], 1):
         lines.append(f"{number}. {tx['action']}: chain {tx['chain_id']}, to {tx['to']}, value {tx['value']} wei, data")
         lines.append(tx["data"])
-    return [*lines, f"  then: hearth job wait {name}"]
+    return [*lines, "  as a file, which the page Sign reads: add --json", f"  then: hearth job wait {name}"]
 
 
 def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:

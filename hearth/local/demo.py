@@ -190,6 +190,7 @@ def _serve(stage: DemoStage) -> None:
 
     with open_page(stage.client.session, port=0) as server, suppress(KeyboardInterrupt):
         stage.say(f"the page: {server.url}")
+        stage.say(f"the command, in another shell: HEARTH_HOME={stage.folder} hearth jobs --all --network devnet")
         stage.say("the market goes on; Ctrl-C ends it")
         threading.Event().wait()
 

@@ -57,9 +57,10 @@ class ExtensionWallet:
 
     def move(self, chain_id: str) -> None:
         """Go to another chain, as its owner does in the wallet itself."""
-        # A background that rests has no world to act in; a question wakes it.
+        # A background that rests has no world to act in; a question wakes it. The page has a worker of its own.
         self.seen.page.evaluate("() => window.ethereum.request({ method: 'eth_chainId' })")
-        self.context.service_workers[-1].evaluate("(chainId) => moveTo(chainId)", chain_id)
+        mine = [one for one in self.context.service_workers if one.url.startswith("chrome-extension:")]
+        mine[-1].evaluate("(chainId) => moveTo(chainId)", chain_id)
 
     def approve(self, ask: Callable[[], None]) -> dict[str, str]:
         """Do what asks the wallet, click Approve, and return what its window showed."""

@@ -113,7 +113,7 @@ export function documentsOf(text: string): Document[] {
   try {
     value = JSON.parse(text);
   } catch {
-    throw bad("it is no JSON");
+    throw bad("it is no JSON", "prepare another, with --print-tx --json");
   }
   const inside = isObject(value) && Object.hasOwn(value, "prepared") ? value["prepared"] : value;
   const found = Array.isArray(inside) ? inside : [inside];
@@ -285,6 +285,6 @@ function amountOf(value: unknown, where: string): bigint {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function bad(why: string): HearthError {
-  return new HearthError("BAD_TX", `this is no prepared transaction: ${shownLine(why, 500)}`, "prepare another: --print-tx writes one");
+function bad(why: string, hint = "prepare another: --print-tx writes one"): HearthError {
+  return new HearthError("BAD_TX", `this is no prepared transaction: ${shownLine(why, 500)}`, hint);
 }

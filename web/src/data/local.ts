@@ -1,8 +1,8 @@
 // What this copy of the page was opened with: by `hearth web`, with its token, or from a static host, without.
 //
 // `hearth web` prints an address with the token behind the #. The page takes it out of the address at once, so that it
-// stands in no bookmark and no copied link, and keeps it for other tabs of this origin once the server has taken it: any
-// site may link to this address with a token of its own. After the next start it opens nothing.
+// stands in no bookmark and no copied link, and keeps it for other tabs of this origin; in the place of another one only once
+// the server has taken it, since any site may link to this address with a token of its own. After the next start it opens nothing.
 
 import { HearthError } from "../core/errors";
 import { recall, remember } from "./remember";
@@ -16,13 +16,15 @@ export interface Local {
   readonly writable: boolean;
 }
 
-// The token that stood in the address, until the server has taken it.
+// A token that stood in the address beside one that is kept, until the server has taken it.
 let offered: string | undefined;
 
 // Take the token out of the address. Call it once, before anything reads the route.
 export function takeToken(location: Location, history: History): void {
   if (!location.hash.startsWith(FRAGMENT)) return;
-  offered = location.hash.slice(FRAGMENT.length);
+  const token = location.hash.slice(FRAGMENT.length);
+  if (recall(KEY) === null) remember(KEY, token);
+  else offered = token;
   history.replaceState(null, "", `${location.pathname}${location.search}#/`);
 }
 

@@ -9,7 +9,7 @@ export function Failure({ error }: { readonly error: unknown }) {
   return (
     <p class="failure" role="alert">
       <strong>{known ? error.code : "FAULT"}</strong> {shown(message, 2_000)}
-      {known && error.hint !== "" && <span class="hint"> {shown(error.hint, 500)}</span>}
+      {known && error.hint !== "" && <span class="hint"> Next: {shown(error.hint, 500)}</span>}
     </p>
   );
 }

@@ -143,7 +143,7 @@ export function Problems({ error }: { readonly error: unknown }) {
         <li key={`${one.line} ${one.field} ${one.message}`}>
           {one.line !== null && `line ${one.line}: `}
           {one.field !== "" && <code>{one.field}</code>} <Stranger text={one.message} most={500} />
-          {one.hint !== "" && <span class="hint"> {one.hint}</span>}
+          {one.hint !== "" && <span class="hint"> Next: {one.hint}</span>}
         </li>
       ))}
     </ul>
@@ -172,23 +172,22 @@ export function Sources({ file, found }: { readonly file: JobFile; readonly foun
         {sources.map((src) => (
           <li key={src}>
             <Stranger text={src} />{" "}
-            {named.has(src) ? (
-              <code>{named.get(src)?.cid}</code>
-            ) : (
-              <span class="row">
-                <label>
-                  as a file <input type="file" onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])} />
-                </label>
-                <label>
-                  or a folder{" "}
-                  <input
-                    type="file"
-                    {...{ webkitdirectory: true }}
-                    onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])}
-                  />
-                </label>
-              </span>
-            )}
+            {named.has(src) && <code>{named.get(src)?.cid}</code>}
+            <span class="row">
+              <label>
+                {named.has(src) ? "another file" : "as a file"}{" "}
+                <input type="file" onClick={anew} onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])} />
+              </label>
+              <label>
+                or a folder{" "}
+                <input
+                  type="file"
+                  {...{ webkitdirectory: true }}
+                  onClick={anew}
+                  onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])}
+                />
+              </label>
+            </span>
           </li>
         ))}
       </ul>

@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
+import { HearthError } from "../../core/errors";
 import type { Context } from "../main";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
@@ -20,7 +21,7 @@ export function lazy(load: () => Promise<Page>): Page {
           known = page;
           setLoaded({ page });
         },
-        (fault: unknown) => setLoaded({ fault }),
+        () => setLoaded({ fault: new HearthError("OFFLINE", "this part of the page cannot be loaded: its server does not answer", "load the page again") }),
       );
     }, []);
     const Found = known ?? loaded.page;
