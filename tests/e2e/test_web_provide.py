@@ -361,6 +361,9 @@ def test_provide__its_owner__changes_price_stake_operator_and_offer(place: Town,
     page.wait_for_selector("#offer-country")
     becomes(page, lambda page: page.input_value("#offer-country"), "de", "its country, from what it said of itself")
     page.fill("#offer-slots", "1")
+    signed = page.inner_text("#manifest").split("\n")
+    for address_of in manifest.gateways or ["none"]:
+        assert address_of in signed
     desk.press("Change the offer")
     after = desk.node(working)
     assert (after.offer.slots, after.offer.ask, after.offer.cores) == (1, before.offer.ask, before.offer.cores)

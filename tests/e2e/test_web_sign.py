@@ -70,6 +70,7 @@ def test_sign__a_job_that_the_command_prepared__is_posted_and_its_page_found(des
     desk.open(json.dumps(report), tmp_path)
     told = desk.told()
     assert "Post a job of one unit, which takes" in told and report["job"] in told and report["from"] in told
+    assert "keeper fees" in told
     assert desk.page.get_attribute("#calls data", "value") == report["escrow"]
     shoot(desk.page, "sign")
     desk.sign()
@@ -285,6 +286,9 @@ def test_gov__its_council__takes_a_change_back_and_stops_posts(place: Town, chro
         go(page, "#/gov")
         follows(page, changes, lambda: listed(place), "the changes")
         assert "policy: fee_bps 500 -> 300, ack_time 4s -> 9s" in page.inner_text("main")
+        sets = page.inner_text("[id^='sets-']").split("\n")
+        assert [sets[sets.index(name) + 1] for name in ("fee_bps", "ack_time")] == ["300", "9s"]
+        assert "min_checkpoint" in sets
         council.connect()
         page.click("text=/Take back 0x.* for good/")
         page.wait_for_selector("text=dropped")

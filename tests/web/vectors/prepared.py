@@ -26,7 +26,7 @@ from tests.web.vectors.network import NETWORK
 
 OWNER = _drawn.SUBMITTER
 OTHER = "0x" + "0d" * 20
-DOCUMENT = b'{"gpus": []}'
+DOCUMENT = b'{"country":"de","gateways":["https://node.example"],"gpus":[],"software":"","version":1}'
 _NODE = NodeId(7)
 
 

@@ -5,12 +5,12 @@ import { ZERO_ADDRESS } from "../generated/bounds";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { topicOf } from "../core/events";
-import { Strays } from "../core/logs";
+import { type Log, Strays } from "../core/logs";
 import { carried } from "../core/manifest";
 import type { Ground } from "../core/owning";
 import { eventsIn } from "../core/posted";
 import type { Node } from "../core/types";
-import { type Block, hexOf, lies } from "./answers";
+import { type Block, hexOf, lies, receipt } from "./answers";
 import { Span } from "./logs";
 import { type Market, type Overview, type View, viewOf } from "./market";
 import { readFleet } from "./nodes";
@@ -46,7 +46,8 @@ export async function readOwned(market: Market, owner: Hex): Promise<Ground> {
   return { minimumStake: overview.minimumStake, pausedUntil: overview.registrationsPausedUntil, now: at.time, owned };
 }
 
-// The last manifest that a node named, as the call that named it carries it; undefined where the call carries none.
+// The last manifest that a node named, as the call that named it carries it; undefined where the call carries none. The log may
+// be a file's: it counts where its transaction is in the log's block and has that log. Throws RPC_LIES where it has not.
 export async function readManifest(market: Market, node: number, head: Block): Promise<Hex | undefined> {
   const { network, past, rpc } = market;
   const topics = [NAMING, `0x${node.toString(16).padStart(64, "0")}` as Hex];
@@ -55,11 +56,23 @@ export async function readManifest(market: Market, node: number, head: Block): P
   for await (const { logs } of past.logs(filter, range, new Span())) {
     const last = [...eventsIn(logs, network, new Strays())].at(-1);
     if (last?.name !== "NodeRegistered" && last?.name !== "OfferChanged") continue;
-    const call = (await rpc.one("eth_getTransactionByHash", [last.log.txHash])) as Record<string, unknown> | null;
-    return call === null ? undefined : carried(hexOf(call["input"], "a call's data"), last.manifest);
+    const hash = last.log.txHash;
+    const ask = async (method: string) => (await rpc.one(method, [hash])) as Record<string, unknown> | null;
+    const [call, mined] = await Promise.all([ask("eth_getTransactionByHash"), ask("eth_getTransactionReceipt")]);
+    if (call === null || mined === null) return undefined;
+    const [found, block] = [hexOf(call["hash"], "a transaction", 32), hexOf(call["blockHash"], "a block", 32)];
+    if (found !== hash || block !== last.log.blockHash) throw madeUp(node, "by the transaction of another block");
+    if (!receipt(mined, hash).logs.some((log) => isSame(log, last.log))) throw madeUp(node, "that its transaction did not write");
+    return carried(hexOf(call["input"], "a call's data"), last.manifest);
   }
   throw lies(`no log registers node ${node}`);
 }
+
+const madeUp = (node: number, how: string): HearthError =>
+  new HearthError("RPC_LIES", `an RPC or a file of the past has a log of node ${node} ${how}`, "name another RPC; where a file was taken, forget it");
+
+const isSame = (one: Log, other: Log): boolean =>
+  one.blockHash === other.blockHash && one.address === other.address && one.data === other.data && one.topics.join() === other.topics.join();
 
 const NAMING = [topicOf("NodeRegistered"), topicOf("OfferChanged")];
 

@@ -74,6 +74,13 @@ export function changedValues(change: Change, policy: Policy | null, asset: Asse
   }));
 }
 
+// Return all that a change of the policy sets, in the policy's order, by nobody's word but the change's own; nothing for other changes.
+export function announced({ op, word }: Change, asset: Asset): (readonly [string, string])[] {
+  if (op !== CHANGE_OP.SET_POLICY) return [];
+  const after = unpackPolicy(word);
+  return POLICY_FIELDS.map(([name, field, kind]) => [name, valueInWords(kind, after[field], asset)]);
+}
+
 // Return what a change does: a policy by the fields that it replaces, or replaced, of `policy`; null where that is not known.
 export function changeText(change: Change, state: ChangeState, policy: Policy | null, asset: Asset): string {
   if (change.op !== CHANGE_OP.SET_POLICY || policy === null) return changeInWords(change, asset);

@@ -3,8 +3,9 @@
 
 import { MANIFEST_BYTES, MANIFEST_VERSION } from "../generated/owners";
 import { compare, fromHex, type Hex, sha256, toHex } from "./bytes";
-import { decode, encode, type JsonObject } from "./canonical";
+import { decode, encode, type Json, type JsonObject } from "./canonical";
 import { HearthError } from "./errors";
+import { shownLine } from "./text";
 
 // A document in canonical form, and its digest.
 export interface Manifest {
@@ -37,6 +38,19 @@ export function countryIn(document: Hex | undefined): string {
   return typeof country === "string" && /^[a-z]{2}$/.test(country) ? country : "";
 }
 
+// Return all that a document says, a row for each of its keys and each of its gateways, whole and made visible; undefined for what is
+// no manifest, or longer than one.
+export function manifestRows(document: Hex): (readonly [string, string])[] | undefined {
+  const told = document.length > 2 + 2 * MANIFEST_BYTES ? undefined : read(document);
+  return told && Object.entries(told).flatMap(([key, value]) => {
+    const values = key === "gateways" && Array.isArray(value) && value.length > 0 ? value : [value];
+    return values.map((one, place) => {
+      const name = values.length === 1 ? key : `${key} ${place + 1}`;
+      return [`manifest: ${shownLine(name, Number.POSITIVE_INFINITY)}`, shownLine(inWords(one), Number.POSITIVE_INFINITY)] as const;
+    });
+  });
+}
+
 // Return the document that a call's data carry, by its digest; undefined where they carry none. Nothing but its digest says
 // where it ends.
 export async function carried(data: Hex, digest: Hex): Promise<Hex | undefined> {
@@ -64,11 +78,19 @@ function read(document: Hex): JsonObject | undefined {
     const value = decode(fromHex(document));
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     const told = isObject ? (value as JsonObject) : undefined;
-    return told?.["version"] === MANIFEST_VERSION ? told : undefined;
+    return told?.["version"] === MANIFEST_VERSION && [told["gpus"], told["gateways"]].every(isList) ? told : undefined;
   } catch (error) {
     if (error instanceof HearthError) return undefined;
     throw error;
   }
+}
+
+// A list of a manifest may be left out, and is nothing else.
+const isList = (value: Json | undefined): boolean => value === undefined || Array.isArray(value);
+
+function inWords(value: Json): string {
+  if (value === "" || (Array.isArray(value) && value.length === 0)) return "none";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 // The beginning of some bytes that is an object of this digest.

@@ -10,6 +10,7 @@ import { ESCROW_ABI, JOB_REGISTRY_ABI, NODE_REGISTRY_ABI, STEWARD_ABI, TOKEN_ABI
 import { MAX_UINT } from "../generated/bounds";
 import { fromHex, type Hex, sha256, toHex } from "./bytes";
 import { HearthError } from "./errors";
+import { manifestRows } from "./manifest";
 import { escrowAtPost } from "./money";
 import type { Network } from "./network";
 import { shownLine } from "./text";
@@ -38,6 +39,8 @@ export interface Prepared {
   readonly data: Hex;
   readonly value: bigint;
   readonly approve: bigint;
+  // The manifest that stands behind the arguments.
+  readonly document: Hex | undefined;
 }
 
 export type Callee = keyof typeof CALLS;
@@ -182,8 +185,8 @@ function calleeOf(to: Hex, { contracts, asset }: Network): Callee | undefined {
 }
 
 // What a call's data says, and nothing beside it: whoever signs is shown all that is signed. Behind its arguments stands at most
-// the document that its `manifest` is the digest of.
-async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "contract" | "function" | "args">> {
+// the document that its `manifest` is the digest of, a manifest of a manifest's length.
+async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "contract" | "function" | "args" | "document">> {
   const { takes } = CALLS[contract];
   const abi: Abi = CALLS[contract].abi;
   let name = "";
@@ -207,8 +210,12 @@ async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "con
   if (more !== "" && toHex(await sha256(fromHex(more))) !== args["manifest"]) {
     throw bad("there is something else behind its arguments than the manifest that they name");
   }
+  const document = more === "" ? undefined : (`0x${more}` as const);
+  if (document !== undefined && manifestRows(document) === undefined) {
+    throw bad("what stands behind its arguments is no manifest, or longer than one");
+  }
   // Of the token's ABI, EIP-20 names no arguments.
-  return { contract, function: name, args: contract === "token" ? { spender: given[0], amount: given[1] } : args };
+  return { contract, function: name, args: contract === "token" ? { spender: given[0], amount: given[1] } : args, document };
 }
 
 function takenBy({ contract, function: name, args }: Prepared): bigint {

@@ -1,13 +1,14 @@
 // What a prepared call does, in words that need nothing else; whatever it names stands there whole.
 
-import { SENTINEL } from "../generated/bounds";
+import { SENTINEL, ZERO_HASH } from "../generated/bounds";
 import { CONDITION } from "../generated/parents";
 import { BILLING } from "../generated/states";
 import { fromHex, type Hex } from "./bytes";
 import { type Change, changeId, changeOf } from "./changes";
 import { cidOfDigest } from "./cid";
 import { HearthError } from "./errors";
-import { changeText } from "./governed";
+import { announced, changeText } from "./governed";
+import { manifestRows } from "./manifest";
 import { moment } from "./moments";
 import { escrowAtPost } from "./money";
 import type { Network } from "./network";
@@ -15,7 +16,7 @@ import { parentsHash, unpackParents } from "./parents";
 import { type ByCall, ofCall, type Prepared, termsIn, wordsOf } from "./prepared";
 import { verification } from "./steps";
 import { jobIdOfWords } from "./terms";
-import { nameOf, type Policy } from "./types";
+import { leasesOf, nameOf, type Policy, type Terms } from "./types";
 import { formatAmount, formatDuration, formatRate } from "./units";
 import { unpackOffer } from "./words";
 
@@ -55,15 +56,15 @@ const TELLERS: ByCall<Teller> = {
     accept: (call, network) => ofUnit(call, network, (unit) => `Accept the result of ${unit} of a job, which pays it at once`),
   },
   NodeRegistry: {
-    register: ({ args }, { asset }) => ({
-      what: `Register a worker with a stake of ${formatAmount(args["stake"] as bigint, asset)}`,
-      rows: [["operator", lower(args["operator"])], ...offerRows(args, true, asset)],
+    register: (call, { asset }) => ({
+      what: `Register a worker with a stake of ${formatAmount(call.args["stake"] as bigint, asset)}`,
+      rows: [["operator", lower(call.args["operator"])], ...offerRows(call, true, asset)],
     }),
     add_stake: ofNode((node, { args }, asset) => ({
       what: `Add ${formatAmount(args["amount"] as bigint, asset)} to the stake of ${node}`,
       rows: [["owner", lower(args["owner"])]],
     })),
-    update_offer: ofNode((node, { args }, asset) => ({ what: `Replace what ${node} offers; its ask stays`, rows: offerRows(args, false, asset) })),
+    update_offer: ofNode((node, call, asset) => ({ what: `Replace what ${node} offers; its ask stays`, rows: offerRows(call, false, asset) })),
     set_ask: ofNode((node, { args }, asset) => ({ what: `Ask ${formatRate(args["ask"] as bigint, asset)} for ${node}, after its notice`, rows: [] })),
     set_operator: ofNode((node, { args }) => ({
       what: `Offer ${node} to another operator, whose first beat takes it over`,
@@ -125,26 +126,39 @@ function postRows({ args }: Prepared, { asset, contracts }: Network, job: Hex): 
     ["spec", String(cidOfDigest(fromHex(terms.spec)))],
     ["pays at most", `${formatRate(terms.ceiling, asset)}, billed ${nameOf(BILLING, terms.billing)}`],
     ["time", `${formatDuration(terms.maxSeconds)} a unit, ${terms.maxAttempts} attempts`],
+    ...keeperRows(terms, asset),
     ["deadline", moment(terms.deadline)],
     ["checked by", verification(terms, contracts.Attesters)],
     ["waits for", parents.join(", ") || "nothing"],
   ];
 }
 
-// All that is offered, and of a worker that registers what it asks: the ask of a node has a call of its own.
-function offerRows(args: Prepared["args"], withAsk: boolean, asset: Network["asset"]): Told["rows"] {
+const NO_DOCUMENT = ["manifest: document", "not in this call: whoever has one of this digest says what the node says of itself"] as const;
+
+// What is paid to whoever carries a job on, who may be anybody.
+function keeperRows(terms: Terms, asset: Network["asset"]): Told["rows"] {
+  const { keeperFee, maxAttempts } = terms;
+  const most = formatAmount(BigInt(leasesOf(terms)) * BigInt(maxAttempts) * keeperFee, asset);
+  const fee = formatAmount(keeperFee, asset);
+  const start = [["for its start", `${fee} for whoever starts it`]] as const;
+  return [["keeper fees", `at most ${most}: ${maxAttempts} attempts a unit, of ${fee}`], ...(terms.parentsHash === ZERO_HASH ? [] : start)];
+}
+
+// All that is offered and said of the machine, and of a worker that registers what it asks: the ask of a node has a call of its own.
+function offerRows({ args, document }: Prepared, withAsk: boolean, asset: Network["asset"]): Told["rows"] {
   const { ask, ...offer } = unpackOffer(args["offer"] as bigint);
   const sizes = Object.entries(offer).map(([name, value]) => `${name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)} ${value}`);
   return [
     ...(withAsk ? [["ask", formatRate(ask, asset)] as const] : []),
     ["offer", sizes.join(", ")],
     ["manifest", String(args["manifest"])],
+    ...((document && manifestRows(document)) ?? [NO_DOCUMENT]),
   ];
 }
 
 function ofChange({ args }: Prepared, asset: Network["asset"], policy: Policy | null, what: string): Told {
   const change = changeIn(args);
-  return { what: `${what}: ${changeText(change, "waiting", policy, asset)}`, rows: [["change", changeId(change)]] };
+  return { what: `${what}: ${changeText(change, "waiting", policy, asset)}`, rows: [["change", changeId(change)], ...announced(change, asset)] };
 }
 
 const both = (args: Prepared["args"]): string => ["posts", "registrations"].filter((one) => args[one] === true).join(" and ") || "nothing";

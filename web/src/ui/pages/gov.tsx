@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type Read, readGovernance } from "../../chain/gov";
 import type { Market } from "../../chain/market";
 import type { Hex } from "../../core/bytes";
-import { type ChangeRow, governorInWords, pausableFrom, rowsOf, whenInWords } from "../../core/governed";
+import { announced, type ChangeRow, governorInWords, isOpen, pausableFrom, rowsOf, whenInWords } from "../../core/governed";
 import { moment } from "../../core/moments";
 import { formatDuration } from "../../core/units";
 import { GOV_GAS } from "../../generated/posting";
@@ -16,6 +16,7 @@ import type { Context } from "../main";
 import { Acts, type Offer } from "../parts/acting";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { Rows } from "../parts/rows";
 import { Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
@@ -125,6 +126,15 @@ function Doing({ market, gov, rows, now, session }: DoingProps) {
   return (
     <>
       {offers.length === 0 && <p class="soft">{account === undefined ? "Nothing is due. Council and guardian can do more once they connect." : "Nothing, as this account."}</p>}
+      {rows.filter(isOpen).map(({ id, change }) => {
+        const sets = announced(change, market.network.asset);
+        return sets.length === 0 ? null : (
+          <section key={id} aria-label={`What ${id.slice(0, 14)} sets`}>
+            <p>All that {id.slice(0, 14)} sets for new jobs, by the change itself:</p>
+            <Rows id={`sets-${id}`} rows={sets} />
+          </section>
+        );
+      })}
       {(offers.length > 0 || offered) && <Acts market={market} session={session} offers={offers} />}
     </>
   );

@@ -4,7 +4,7 @@ import { Fragment } from "preact";
 
 import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
-import type { Prepared } from "../../core/prepared";
+import { MOST_TEXT, type Prepared } from "../../core/prepared";
 import type { Told } from "../../core/told";
 import { type Asset, formatAmount, NATIVE } from "../../core/units";
 import { hrefOf } from "../router";
@@ -24,11 +24,11 @@ export function CallCard({ call, told, network }: Props) {
         <strong>{told.what}</strong>
       </p>
       <dl>
-        {told.rows.map(([name, value]) => (
-          <Fragment key={name}>
+        {told.rows.map(([name, value], place) => (
+          <Fragment key={place}>
             <dt>{name}</dt>
             <dd>
-              {name === "job" ? <a href={hrefOf(["job", value])}><Whole hex={value as Hex} /></a> : value.startsWith("0x") ? <Whole hex={value as Hex} /> : <Stranger text={value} most={1_000} />}
+              {name === "job" ? <a href={hrefOf(["job", value])}><Whole hex={value as Hex} /></a> : /^0x[0-9a-f]+$/.test(value) ? <Whole hex={value as Hex} /> : <Stranger text={value} most={MOST_TEXT} />}
             </dd>
           </Fragment>
         ))}

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import { type NodeView, readManifest } from "../../chain/owning";
-import { countryIn, type Manifest, movedManifest } from "../../core/manifest";
+import { countryIn, type Manifest, manifestRows, movedManifest } from "../../core/manifest";
 import { askOf, offerOf, wishOf, type Wish } from "../../core/offer";
 import { addedOf, requireIdle, requireNoAsk, requireUnbonded } from "../../core/owning";
 import { recipientOf } from "../../core/recipient";
@@ -24,6 +24,7 @@ import { Acts, type Offer } from "./acting";
 import { Failure } from "./failure";
 import { Field, read } from "./fields";
 import { OfferForm } from "./offer-form";
+import { Rows } from "./rows";
 import { Moment, Whole } from "./shown";
 import { WalletShows } from "./wallet-shows";
 
@@ -126,9 +127,25 @@ function NewOffer({ ready, session, view: { node } }: Props) {
         <code>hearth worker drain</code>, the worker's own command, lets it end what it runs.
       </p>
       {told.error !== undefined && <Failure error={told.error} />}
+      {told.value !== undefined && told.value.document === undefined && (
+        <p role="note">No document was found of what this node said of itself: what is signed here names its country alone, and no gateway.</p>
+      )}
       <OfferForm wish={form} change={setWish} priced={false} />
+      {manifest.error !== undefined && <Failure error={manifest.error} />}
+      {call !== undefined && <Document manifest={manifest.value} />}
       <Acts market={market} session={session} offers={[{ label: "Change the offer", held, act }]} carried={() => setWish(undefined)} />
     </Section>
+  );
+}
+
+// What the node says of itself by such a call, before it is signed: its gateways are where its results are fetched.
+function Document({ manifest }: { readonly manifest: Manifest | undefined }) {
+  const rows = manifest && manifestRows(manifest.document);
+  return rows === undefined ? null : (
+    <>
+      <p>This call carries what the node says of itself, for everybody and for good:</p>
+      <Rows id="manifest" rows={rows} />
+    </>
   );
 }
 
