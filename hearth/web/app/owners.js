@@ -1,1 +1,0 @@
-var e=300000n,t=40n,n=16384,r=1208925819614629174706175n,i=`hearth worker start`,a={wasm:1,docker:2};export{a,e as i,n,i as o,r,t};
