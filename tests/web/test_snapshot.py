@@ -188,7 +188,7 @@ def test_snapshot__by_its_cid__is_taken_from_the_readers_store(visit: Visit, sto
     said = visit.page.inner_text("section[aria-labelledby=snapshot]")
     assert f"{JOBS} jobs" in said
     assert f"the same logs of {JOBS} of its {JOBS} blocks with logs, and of" in said
-    assert "An event that was made up, or left out, elsewhere is not found." in said
+    assert "An event elsewhere that was made up, or left out, and changed nothing in the end is not found." in said
 
 
 def _hide_a_job(lines: Lines) -> None:

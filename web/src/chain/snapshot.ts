@@ -152,7 +152,8 @@ async function compareBlocks(
   return { blocks, drawn: some.length };
 }
 
-// Ask for all logs of some stretches that begin at any block of the file, with logs or without.
+// Ask for all logs of some stretches from any block of the file, with logs or without: in turn onwards and backwards, so that the
+// first and the last blocks are met too.
 async function compareStretches(
   market: Market,
   parts: readonly Part[],
@@ -163,10 +164,13 @@ async function compareStretches(
   const span = new Span();
   const seen: { from: number; to: number }[] = [];
   for (let count = 0; count < STRETCHES && range > 0; count += 1) {
-    const from = blockAt(parts, draw(range));
-    if (seen.some((one) => one.from <= from && from <= one.to)) continue;
-    const end = Math.min(parts.at(-1)?.to ?? from, ...seen.filter((one) => one.from > from).map((one) => one.from - 1));
-    for await (const { marked: _, ...piece } of pieces(market.rpc, filter, { from, to: end, backwards: false }, span)) {
+    const at = blockAt(parts, draw(range));
+    if (seen.some((one) => one.from <= at && at <= one.to)) continue;
+    const backwards = count % 2 === 1;
+    const first = Math.max(parts[0]?.from ?? at, ...seen.filter((one) => one.to < at).map((one) => one.to + 1));
+    const last = Math.min(parts.at(-1)?.to ?? at, ...seen.filter((one) => one.from > at).map((one) => one.from - 1));
+    const free = backwards ? { from: first, to: at } : { from: at, to: last };
+    for await (const { marked: _, ...piece } of pieces(market.rpc, filter, { ...free, backwards }, span)) {
       // Between parts the file tells nothing.
       const inside = (one: Pick<Part, "from" | "to">): boolean => one.from <= piece.to && one.to >= piece.from;
       const covering = parts.filter(inside);

@@ -36,8 +36,8 @@ export function TakeSnapshot({ context }: { readonly context: Context }) {
     <section aria-labelledby="snapshot">
       <h2 id="snapshot">Begin from a snapshot</h2>
       <p>
-        A file of <code>hearth net snapshot</code> saves most requests of a first visit to an old market. Whoever gives it to you need
-        not be trusted: where it leaves jobs, units, locks and credits is compared with the chain before anything of it is kept, and
+        A file of <code>hearth net snapshot</code> saves most requests of a first visit to an old market. Whoever gives it to you is not
+        believed: where it leaves jobs, units, locks and credits is compared with the chain before anything of it is kept, and
         what happened in between by sample. Of other contracts than Escrow and JobRegistry nothing is taken.
       </p>
       <p class="row">
@@ -86,7 +86,7 @@ function Said({ snapshot, compared, kept }: { readonly snapshot: Snapshot; reado
       </p>
       <p>
         {`What happened before was compared by sample: the RPC has the same logs of ${drawn} of its ${blocks} blocks with logs, and of ` +
-          `${stretched} of all its ${range} blocks, drawn by chance. An event that was made up, or left out, elsewhere is not found.`}
+          `${stretched} of all its ${range} blocks, drawn by chance. An event elsewhere that was made up, or left out, and changed nothing in the end is not found.`}
       </p>
       <p>
         {kept === 0
