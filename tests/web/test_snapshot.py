@@ -19,7 +19,7 @@ from hearth.client.snapshot import SnapshotWriter
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import ChangeQueued, JobPosted, Locked, Proposed, Reclaimed, Started, Submitted, topic_of
 from hearth.protocol import words
-from hearth.protocol.types import Outcome, State, Unit
+from hearth.protocol.types import NodeId, Outcome, State, Unit
 from hearth.storage import unixfs
 from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
@@ -211,10 +211,10 @@ def _alter_an_amount(lines: Lines) -> None:
 
 
 def _never_leased(lines: Lines, chain: WebChain, block_hash: str) -> None:
-    """Tell of thirty leases that never were, in a block after the first job's, and end with the word that is in storage."""
+    """Tell of thirty leases that never were, in a block after the first job's; the last word is the one in storage."""
     job, number = chain.posts[0]
     began = chain.chain.head().timestamp
-    unit = replace(Unit(), node=7, started=began, rate=10**17)
+    unit = replace(Unit(), node=NodeId(7), started=began, rate=10**17)
     running = words.pack_unit(replace(unit, state=State.RUNNING))
     ended = words.pack_unit(replace(unit, state=State.SUBMITTED, outcome=Outcome.OK, mark=began + 60))
     topics = [f"0x{job.hex()}", "0x" + "00" * 32, "0x" + (7).to_bytes(32, "big").hex()]
@@ -235,7 +235,8 @@ def _never_leased(lines: Lines, chain: WebChain, block_hash: str) -> None:
 def _gave_back(lines: Lines, chain: WebChain, block_hash: str) -> None:
     """Tell of a lease that was given back, in a block after the first job's."""
     job, number = chain.posts[0]
-    running = words.pack_unit(replace(Unit(), state=State.RUNNING, node=7, started=chain.chain.head().timestamp))
+    began = chain.chain.head().timestamp
+    running = words.pack_unit(replace(Unit(), state=State.RUNNING, node=NodeId(7), started=began))
     unit = [f"0x{job.hex()}", "0x" + "00" * 32, "0x" + (7).to_bytes(32, "big").hex()]
     started = "0x" + encode(["uint256", "bytes32"], [running, b"\1" * 32]).hex()
     back = "0x" + encode(["uint256"], [chain.stored(job)]).hex()
