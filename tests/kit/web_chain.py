@@ -92,6 +92,10 @@ class WebChain(ScriptedMarket):
             first = self.chain.head().number - depth
             self.posts = [(job, block) for job, block in self.posts if block < first]
 
+    def stored(self, job: JobId) -> int:
+        """Return the word that storage has of a job's unit."""
+        return self._stored[job]
+
     def logs_since(self, at: int) -> list[tuple[int, int]]:
         """Return the spans of logs that were asked for from the request `at` on, but for looks at what is new."""
         spans = [one.span for asks in self.asked[at:] for one in asks if one.method == "eth_getLogs"]

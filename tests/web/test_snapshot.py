@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from eth_abi.abi import encode
 
 from hearth.chain.follow import DEPTH
 from hearth.chain.port import Block
 from hearth.client import snapshot
 from hearth.client.snapshot import SnapshotWriter
-from hearth.market.events import JobPosted, Locked, topic_of
+from hearth.market.changes import Change, ChangeOp
+from hearth.market.events import ChangeQueued, JobPosted, Locked, Proposed, Reclaimed, Started, Submitted, topic_of
 from hearth.protocol import words
+from hearth.protocol.types import NodeId, Outcome, State, Unit
 from hearth.storage import unixfs
 from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
 from tests.kit.browser import Watched, watched
+from tests.kit.fake_chain import Event
 from tests.kit.web_chain import WebChain, web_chain
 
 if TYPE_CHECKING:
@@ -33,15 +38,43 @@ EMPTY = 150
 """Blocks before each job, and after the last one."""
 ROWS = f"{JOBS} of the newest {JOBS} jobs"
 TAKEN = "It agrees with the chain"
+COUNCIL = "0x" + "c0" * 20
+THIEF = "0x" + "7f" * 20
+CHANGE = Change(ChangeOp.OFFER_COUNCIL, int(THIEF, 16), 0)
+"""A change of the council's seat, which waits."""
 Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def chain() -> Iterator[WebChain]:
     with web_chain() as made:
-        made.post(JOBS, empty=EMPTY)
+        made.post(JOBS - 1, empty=EMPTY)
+        _queue(made)
+        made.post(1, empty=EMPTY)
         made.mine(EMPTY)
         yield made
+
+
+def _queue(made: WebChain) -> None:
+    """Announce the change, and let the governed contracts answer for it."""
+
+    def say(contract: str, name: str, kind: str, value: Any) -> None:
+        made.on(contract, name, lambda call, block: encode([kind], [value]))
+
+    delay = 14 * 86_400
+    due = made.chain.head().timestamp + delay
+    topics = (topic_of(ChangeQueued), CHANGE.id, int(CHANGE.op).to_bytes(32, "big"))
+    data = encode(["uint256"] * 3, [CHANGE.word, CHANGE.salt, due])
+    steward, nobody = made.network.contracts["Steward"], "0x" + "00" * 20
+    made.chain.mine([Event(steward, topics, data)])
+    for name, value in (("council", COUNCIL), ("offered_council", nobody), ("guardian", nobody)):
+        say("Steward", name, "address", value)
+    say("Steward", "DELAY", "uint256", delay)
+    made.on("Steward", "changes", lambda call, block: encode(["uint256"], [due if call.data[4:36] == CHANGE.id else 0]))
+    for one in ("Rules", "NodeRegistry"):
+        say(one, "governor", "address", steward)
+        say(one, "offered_governor", "address", nobody)
+        say(one, "paused_until", "uint256", 0)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +179,10 @@ def test_snapshot__by_its_cid__is_taken_from_the_readers_store(visit: Visit, sto
     visit.page.click("text=Fetch and compare")
     visit.page.wait_for_selector(f"text={TAKEN}")
 
-    assert f"{JOBS} jobs" in visit.page.inner_text("section[aria-labelledby=snapshot]")
+    said = visit.page.inner_text("section[aria-labelledby=snapshot]")
+    assert f"{JOBS} jobs" in said
+    assert f"the same logs of {JOBS} of its {JOBS} blocks with logs, and of" in said
+    assert "An event elsewhere that was made up, or left out, and changed nothing in the end is not found." in said
 
 
 def _hide_a_job(lines: Lines) -> None:
@@ -166,6 +202,78 @@ def _alter_terms(lines: Lines) -> None:
 def _alter_an_amount(lines: Lines) -> None:
     log = next(log for log in logs_of(lines) if log[3][0] == f"0x{topic_of(Locked).hex()}")
     log[4] = f"{log[4][:-1]}{'1' if log[4][-1] != '1' else '2'}"
+
+
+def _never_leased(lines: Lines, chain: WebChain, block_hash: str) -> None:
+    """Tell of thirty leases that never were, in a block after the first job's; the last word is the one in storage."""
+    job, number = chain.posts[0]
+    began = chain.chain.head().timestamp
+    unit = replace(Unit(), node=NodeId(7), started=began, rate=10**17)
+    running = words.pack_unit(replace(unit, state=State.RUNNING))
+    ended = words.pack_unit(replace(unit, state=State.SUBMITTED, outcome=Outcome.OK, mark=began + 60))
+    topics = [f"0x{job.hex()}", "0x" + "00" * 32, "0x" + (7).to_bytes(32, "big").hex()]
+    logs: list[list[Any]] = []
+
+    def add(event: Any, types: list[str], *values: Any) -> None:
+        data = "0x" + encode(types, values).hex()
+        at = len(logs)
+        logs.append([at, f"0x{at + 1:064x}", "JobRegistry", [f"0x{topic_of(event).hex()}", *topics], data])
+
+    for _ in range(30):
+        add(Started, ["uint256", "bytes32"], running, b"\1" * 32)
+        add(Submitted, ["uint256", "bytes32", "bytes32"], ended, b"\2" * 32, b"\3" * 32)
+    add(Proposed, ["uint256", "uint256"], chain.stored(job), 0)
+    _insert(lines, number + 1, block_hash, logs)
+
+
+def _gave_back(lines: Lines, chain: WebChain, block_hash: str) -> None:
+    """Tell of a lease that was given back, in a block after the first job's."""
+    job, number = chain.posts[0]
+    began = chain.chain.head().timestamp
+    running = words.pack_unit(replace(Unit(), state=State.RUNNING, node=NodeId(7), started=began))
+    unit = [f"0x{job.hex()}", "0x" + "00" * 32, "0x" + (7).to_bytes(32, "big").hex()]
+    started = "0x" + encode(["uint256", "bytes32"], [running, b"\1" * 32]).hex()
+    back = "0x" + encode(["uint256"], [chain.stored(job)]).hex()
+    logs = [
+        [0, "0x" + "a1" * 32, "JobRegistry", [f"0x{topic_of(Started).hex()}", *unit], started],
+        [1, "0x" + "a2" * 32, "JobRegistry", [f"0x{topic_of(Reclaimed).hex()}", *unit], back],
+    ]
+    _insert(lines, number + 1, block_hash, logs)
+
+
+def _insert(lines: Lines, number: int, block_hash: str, logs: list[list[Any]]) -> None:
+    part = next(one for one in lines[1:] if one["from"] <= number <= one["to"])
+    part["blocks"] = sorted([*part["blocks"], [number, block_hash, logs]], key=lambda one: one[0])
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["of no chain", "of the chain"])
+@pytest.mark.parametrize("invent", [_never_leased, _gave_back], ids=["leases", "a lease given back"])
+def test_snapshot__with_invented_events_in_a_block__is_refused(
+    visit: Visit, chain: WebChain, file: Path, invent: Callable[[Lines, WebChain, str], None], known: bool
+) -> None:
+    block = chain.chain.block(chain.posts[0][1] + 1)
+    assert block is not None
+    block_hash = f"0x{block.hash.hex()}" if known else "0x" + "fa" * 32
+    visit.take(altered(file, lambda lines: invent(lines, chain, block_hash)))
+
+    refused = visit.refusal()
+    assert "SNAPSHOT_DIFFERS" in refused
+    assert f"block {block.number} holds other logs" in refused
+
+
+def test_snapshot__that_hides_a_waiting_change__hides_it_from_nobody(visit: Visit, file: Path) -> None:
+    topic = f"0x{topic_of(ChangeQueued).hex()}"
+
+    def hide(lines: Lines) -> None:
+        for part in lines[1:]:
+            part["blocks"] = [one for one in part["blocks"] if all(log[3][0] != topic for log in one[2])]
+
+    assert topic in file.read_text()
+    visit.take(altered(file, hide))
+    visit.page.wait_for_selector(f"text={TAKEN}")
+    visit.go("gov", "What can be done now")
+
+    assert THIEF in visit.page.inner_text("main")
 
 
 @pytest.mark.parametrize(

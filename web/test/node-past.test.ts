@@ -2,11 +2,13 @@ import { describe, expect, it } from "vitest";
 
 import type { Block } from "../src/chain/answers";
 import { Jobs } from "../src/chain/jobs";
-import { type NodePast, NodeReader } from "../src/chain/node-past";
+import { Market } from "../src/chain/market";
+import { type NodePast, NodeReader, stakeFault } from "../src/chain/node-past";
+import { toldAnew } from "../src/chain/past";
 import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
 import { topicOf } from "../src/core/events";
-import { linesOf } from "../src/core/earnings";
+import { linesOf, stakeIn } from "../src/core/earnings";
 import { type Chain, chainOf, HEAD, hashOf, type Lie, only, type RawLog, rangeOf, told } from "./chain";
 import { vectors } from "./vectors";
 
@@ -78,4 +80,38 @@ describe("the past of a node", () => {
     const hiding = only("eth_getLogs", (_, logs: RawLog[]) => logs.filter((log) => log.topics[0] !== registered));
     await expect(readerOf(chainOf(hiding), 1).upTo(head).catch(codeOf)).resolves.toBe("RPC_LIES");
   });
+
+  // A node whose stake a log of Slashed has changed.
+  const node = BOOKS.find(({ lines }) => lines.some(([, kind]) => kind === "slashed"))?.node as number;
+  const viewOf = (past: NodePast, more = 0n) => ({ at: head, node: { id: node, stake: stakeIn(past.events, node) + more } });
+
+  it("accuses nobody over what was kept: it is read anew before", async () => {
+    const view = viewOf(await readerOf(chainOf(), node).upTo(head));
+    const altered = only("eth_getLogs", (_, logs: RawLog[]) => logs.filter((log) => !SLASHING.includes(log.topics[0] as Hex)));
+    const chain = chainOf(altered);
+    let forgotten = 0;
+    const forget = async (): Promise<boolean> => {
+      chain.lie = (_, __, result) => result;
+      forgotten += 1;
+      return forgotten === 1;
+    };
+    const { rpc } = chain.market;
+    const reader = new NodeReader(new Jobs(new Market(chain.market.network, rpc, { ...toldAnew(rpc), forget })), node);
+    expect(stakeFault(await reader.upTo(head), view)?.code).toBe("RPC_LIES");
+    const past = (await reader.against(view)) as NodePast;
+    expect([stakeFault(past, view), forgotten]).toEqual([undefined, 1]);
+    expect(await reader.upTo(head)).toBe(past);
+    expect(await reader.against(view)).toBe(past);
+  });
+
+  it("that leaves another stake than storage says is a provider's lie, of one block and once it is whole alone", async () => {
+    const reader = readerOf(chainOf(), node);
+    const past = await reader.upTo(head);
+    const view = viewOf(past, 1n);
+    expect(stakeFault((await reader.against(view)) as NodePast, view)?.code).toBe("RPC_LIES");
+    expect(stakeFault({ ...past, whole: false }, view)).toBe(undefined);
+    expect(stakeFault(past, { ...view, at: at(HEAD - 1) })).toBe(undefined);
+  });
 });
+
+const SLASHING = (["Slashed", "Rejected"] as const).map(topicOf);

@@ -96,6 +96,7 @@ export class Provider {
     const { address, topics, fromBlock, toBlock, blockHash } = first as Record<string, unknown>;
     if (blockHash !== undefined) {
       const at = this.chain.blocks.findIndex((block) => block.hash === blockHash);
+      if (at < 0) return { error: { code: -32_000, message: "unknown block" } };
       return { result: this.chain.matching({ addresses: address as Hex[], topics: [] }, at, at) };
     }
     const [from, to] = [Number(fromBlock), Number(toBlock)];

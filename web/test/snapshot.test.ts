@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 
-import { DEPTH, KeptPast } from "../src/chain/cache";
+import { CHUNK, DEPTH, KeptPast } from "../src/chain/cache";
 import { type Filter, type Piece, Span } from "../src/chain/logs";
 import { Market } from "../src/chain/market";
 import { toldAnew } from "../src/chain/past";
 import { rpcOf } from "../src/chain/rpc";
 import { BOUNDS, Shelf } from "../src/chain/shelf";
-import { compareSnapshot, pastOf, requireAgreement, SAMPLE } from "../src/chain/snapshot";
+import { compareSnapshot, pastOf, provedBy, requireAgreement, SAMPLE } from "../src/chain/snapshot";
 import type { Hex } from "../src/core/bytes";
 import type { HearthError } from "../src/core/errors";
 import { type Log, logsOf } from "../src/core/logs";
 import { type Network, networkOf } from "../src/core/network";
-import { type Part, readSnapshot, type Snapshot } from "../src/core/snapshot";
+import { MAX_LINES, type Part, readSnapshot, type Snapshot } from "../src/core/snapshot";
 import { linesOf } from "../src/data/snapshot";
 import { refusal, refusalOf } from "./refusal";
 import { Chain, ESCROW, FakeStore, hashOf, JOBS, POSTED, Provider, STARTED } from "./scripted-chain";
@@ -87,6 +87,12 @@ describe("a snapshot", () => {
     const { parts, malformed } = await read(lines);
     expect(malformed).toBe(1);
     expect(parts.flatMap((part) => part.logs)).toEqual(told.logs.filter((one) => one !== told.logs[1]));
+  });
+
+  it("of more lines than any writer makes is refused", async () => {
+    const lines = (count: number): string[] => [told.lines[0] as string, ...Array.from({ length: count }, () => "{}")];
+    expect((await read(lines(MAX_LINES))).malformed).toBe(MAX_LINES);
+    expect(await refusalOf(() => read(lines(MAX_LINES + 1)))).toBe("BAD_SNAPSHOT");
   });
 
   it("is refused by its length, and read in chunks of any", async () => {
@@ -171,6 +177,44 @@ describe("a cache", () => {
     expect(Math.min(...again.provider.ranges.map(([from]) => from))).toBe(201);
   });
 
+  it("joins a file of very many parts to few entries", async () => {
+    const store = new FakeStore();
+    const place = new Place(chainOf(1_100), store);
+    const parts = place.parts(Array.from({ length: 1_000 }, (_, at) => [at, at] as const));
+    expect(await place.past.take(ALL, parts, place.snapshot(999).last)).toBe(1_000);
+    expect([...store.kept.values()].length).toBeLessThan(10);
+    expect(Math.max(...[...store.texts.values()].map((text) => String(text).length))).toBeLessThan(2 * CHUNK);
+    const again = new Place(place.chain, store);
+    const found: Piece[] = [];
+    for await (const piece of again.past.logs(ALL, { from: 0, to: 1_099, backwards: false }, new Span())) found.push(piece);
+    expect(places(found)).toEqual(place.chain.places(ALL, 0, 1_099));
+    expect(Math.min(...again.provider.ranges.map(([from]) => from))).toBe(1_000);
+  });
+
+  it("joins nothing over a gap, and keeps a part beside what is there", async () => {
+    const place = new Place(chainOf(300));
+    const { last } = place.snapshot(200);
+    expect(await place.past.take(ALL, place.parts([[50, 60]]), last)).toBe(11);
+    expect(await place.past.take(ALL, place.parts([[0, 20], [30, 49], [50, 60], [61, 200]]), last)).toBe(21 + 20 + 140);
+    place.provider.clear();
+    const found: Piece[] = [];
+    for await (const piece of place.past.logs(ALL, { from: 0, to: 200, backwards: false }, new Span())) found.push(piece);
+    expect(places(found)).toEqual(place.chain.places(ALL, 0, 200));
+    expect(place.provider.ranges).toEqual([[21, 29]]);
+  });
+
+  it("keeps no log that its filter does not ask for", async () => {
+    const place = new Place(chainOf(300));
+    const { last, parts } = place.snapshot(200);
+    const posts = { addresses: [JOBS], topics: [] };
+    expect(await place.past.take(posts, parts, last)).toBe(201);
+    place.provider.clear();
+    const found: Piece[] = [];
+    for await (const piece of place.past.logs(posts, { from: 0, to: 200, backwards: false }, new Span())) found.push(piece);
+    expect(places(found)).toEqual(place.chain.places(posts, 0, 200));
+    expect(place.provider.ranges).toEqual([]);
+  });
+
   it("keeps nothing of another chain, nor of blocks that are not deep, nor without a store", async () => {
     const place = new Place(chainOf(300));
     const { last, parts } = place.snapshot(200);
@@ -196,8 +240,8 @@ describe("a cache", () => {
 
 // What comes before the books: these need no contracts that answer.
 describe("comparing", () => {
-  const refused = async (place: Place, snapshot: Snapshot): Promise<string> => {
-    const [error] = await compareSnapshot(place.market, snapshot, () => undefined, () => 0).then(
+  const refused = async (place: Place, snapshot: Snapshot, draw: (below: number) => number = () => 0): Promise<string> => {
+    const [error] = await compareSnapshot(place.market, snapshot, () => undefined, draw).then(
       () => [],
       (why: HearthError) => [why],
     );
@@ -223,6 +267,8 @@ describe("comparing", () => {
 
   it("refuses a block of which the provider has other logs, and asks no more than a sample", async () => {
     const place = new Place(chainOf(300));
+    // Stretches are of one block, and the first one has no logs.
+    place.provider.most = 1;
     const [part] = place.parts([[0, 200]]) as [Part];
     const [first, ...rest] = part.logs as [Log, ...Log[]];
     for (const logs of [rest, [{ ...first, data: "0x01" as Hex }, ...rest], [{ ...first, txHash: hashOf("other") }, ...rest]]) {
@@ -230,5 +276,64 @@ describe("comparing", () => {
     }
     const asked = place.provider.requests.map((methods) => methods.filter((method) => method === "eth_getLogs").length);
     expect(Math.max(...asked)).toBe(SAMPLE);
+  });
+
+  it("refuses a block of no chain, though the provider answers an error to its hash", async () => {
+    const place = new Place(chainOf(300));
+    place.provider.most = 1;
+    const [part] = place.parts([[0, 200]]) as [Part];
+    const [first] = part.logs as [Log];
+    for (const [at, blockNumber] of [3, 4].entries()) {
+      const invented = { ...first, blockNumber, blockHash: hashOf("no chain"), txHash: hashOf("none"), logIndex: 2 };
+      const logs = [...part.logs, invented].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+      expect(await refused(place, place.snapshot(200, [{ ...part, logs }]), () => at)).toMatch(new RegExp(`^SNAPSHOT_DIFFERS .*block ${blockNumber} `));
+    }
+    const logs = part.logs.map((log) => ({ ...log, blockHash: hashOf(`no chain ${log.blockNumber}`) }));
+    expect(await refused(place, place.snapshot(200, [{ ...part, logs }]))).toMatch(/^SNAPSHOT_DIFFERS /);
+  });
+
+  // Blocks with logs are every third one.
+  const BEFORE = 90;
+  it.each([
+    ["it left out", (logs: readonly Log[]) => logs.filter((log) => log.blockNumber !== BEFORE)],
+    ["it left out in part", (logs: readonly Log[]) => logs.filter((log) => log.blockNumber !== BEFORE || log.logIndex > 0)],
+    ["it left out with all others", () => []],
+  ])("refuses a file for logs that %s, in a stretch of blocks", async (_, change) => {
+    const place = new Place(chainOf(300));
+    const [part] = place.parts([[0, 200]]) as [Part];
+    const snapshot = place.snapshot(200, [{ ...part, logs: change(part.logs) }]);
+    // Blocks with logs are drawn from the end, and stretches from the middle.
+    const said = await refused(place, snapshot, (below) => (below === 201 ? 80 : below - 1));
+    expect(said).toMatch(/^SNAPSHOT_DIFFERS .*block \d+ holds other logs/);
+  });
+
+  it("draws stretches anywhere in the file, each as wide as the provider serves, and asks for no block of them twice", async () => {
+    const place = new Place(chainOf(300));
+    place.provider.most = 20;
+    // The places of blocks among the 191 of the file, between whose parts ten are missing.
+    const draws = [0, 10, 150, 140, 190, 60, 65, 180];
+    const snapshot = place.snapshot(200, place.parts([[0, 99], [110, 200]]));
+    const said = await refused(place, snapshot, (below) => (below === 191 ? (draws.shift() ?? 0) : 0));
+    // No contract answers here: what comes after the sample fails.
+    expect(said).not.toMatch(/holds other logs/);
+    expect(draws.length).toBe(0);
+    const { ranges } = place.provider;
+    const stretches = ranges.slice(ranges.findIndex(([from, to]) => to > from)).slice(0, 7);
+    expect(stretches).toEqual([[0, 11], [160, 171], [139, 150], [200, 200], [49, 60], [65, 76], [179, 190]]);
+  });
+
+  it("takes no file where the provider does not say what a block holds", async () => {
+    const place = new Place(chainOf(300));
+    let asked = 0;
+    place.provider.before = (method) => {
+      asked += method === "eth_getLogs" ? 1 : 0;
+      return method === "eth_getLogs" && asked === 5 ? { error: { code: -32_000, message: "pruned" } } : undefined;
+    };
+    expect(await refused(place, place.snapshot(200))).toMatch(/^RPC_ERROR .*pruned/);
+  });
+
+  it("proves no log of a contract that nobody replays", () => {
+    const { network } = new Place(chainOf(10));
+    expect(provedBy(network)).toEqual({ addresses: [ESCROW, JOBS], topics: [] });
   });
 });

@@ -130,12 +130,14 @@ export class KeptPast implements Past {
     const [held] = await this.#blocks([mark.number]);
     if (era === undefined || mark.number > era.depth || held?.hash !== mark.hash) return 0;
     const kind = kindOf(filter);
+    const isThere = ({ from, to }: Piece): boolean =>
+      this.#chunks?.some(({ head, good }) => good === number && head.kind === kind && head.from <= to && from <= head.to) === true;
     let blocks = 0;
-    for (const { from, to, logs } of found) {
+    for (const run of runsOf(found.filter((piece) => !isThere(piece)), filter)) {
       this.#later(async () => {
-        const there = this.#chunks?.some(({ head, good }) => good === number && head.kind === kind && head.from <= to && from <= head.to);
-        if (there === true) return;
-        await this.#put(number, filter, { market: this.#market, kind, from, to, mark }, logs, []);
+        if (isThere(run)) return;
+        const { from, to } = run;
+        await this.#put(number, filter, { market: this.#market, kind, from, to, mark }, run.logs, []);
         if (this.#chunks?.some(({ head }) => head.kind === kind && head.from === from && head.to === to) === true) blocks += to - from + 1;
       });
     }
@@ -422,6 +424,26 @@ class Keeper {
     }
     this.hand({ from, to: run.to, logs: part });
   }
+}
+
+// The same pieces, neighbours joined up to a size, with what a filter asks for alone.
+function runsOf(found: readonly Piece[], filter: Filter): Run[] {
+  const runs: { from: number; to: number; logs: Log[] }[] = [];
+  let size = 0;
+  for (const { from, to, logs } of found) {
+    const mine = logs.filter((log) => fits(log, filter));
+    const more = sizeOf(mine);
+    const last = runs.at(-1);
+    if (last !== undefined && last.to === from - 1 && size + more <= CHUNK) {
+      last.to = to;
+      for (const log of mine) last.logs.push(log);
+      size += more;
+    } else {
+      runs.push({ from, to, logs: mine });
+      size = more;
+    }
+  }
+  return runs;
 }
 
 // What a market is known by here: its chain, its contracts, and whom it is read from. What other providers said is not

@@ -115,7 +115,8 @@ export function fits(log: Log, filter: Filter): boolean {
   );
 }
 
-function asked(filter: Filter, piece: { from: number; to: number }): Record<string, unknown> {
+// What eth_getLogs is asked with.
+export function asked(filter: Filter, piece: { from: number; to: number }): Record<string, unknown> {
   return {
     address: filter.addresses,
     topics: filter.topics,

@@ -2,10 +2,12 @@
 // chain may be old; new blocks are added to what is known.
 
 import type { Hex } from "../core/bytes";
+import { stakeIn } from "../core/earnings";
+import type { HearthError } from "../core/errors";
 import { type MarketEvent, topicOf } from "../core/events";
 import type { Log } from "../core/logs";
 import { eventsIn } from "../core/posted";
-import type { Terms } from "../core/types";
+import type { Node, Terms } from "../core/types";
 import { type Block, lies } from "./answers";
 import type { Jobs } from "./jobs";
 import { type Filter, Span } from "./logs";
@@ -23,6 +25,20 @@ export interface NodePast {
   readonly whole: boolean;
   readonly terms: ReadonlyMap<Hex, Terms>;
   readonly times: ReadonlyMap<Hex, number>;
+}
+
+// A node's stake in storage at a block.
+export interface StakeView {
+  readonly at: Block;
+  readonly node: Pick<Node, "id" | "stake">;
+}
+
+// How logs and storage of one block differ in a node's stake: what is missing among the logs is missing in its books. Undefined where
+// they agree, and where they are not of one block or not known back to the registration.
+export function stakeFault(past: NodePast, { at, node }: StakeView): HearthError | undefined {
+  if (!past.whole || past.to !== at.number) return undefined;
+  const told = stakeIn(past.events, node.id);
+  return told === node.stake ? undefined : lies(`logs that leave a stake of ${told} to node ${node.id}, which has ${node.stake}`);
 }
 
 export class NodeReader {
@@ -47,6 +63,26 @@ export class NodeReader {
   // Read further back than what is known.
   older(): Promise<NodePast | undefined> {
     return this.#alone(() => this.jobs.market.sure(async () => (this.#known === undefined ? undefined : this.#back(this.#known))));
+  }
+
+  // What is known, where it agrees with the stake in storage at the same block, or tells of another block; read anew where it does
+  // not, so that nobody is accused over what an earlier visit kept.
+  against(view: StakeView): Promise<NodePast | undefined> {
+    return this.#alone(async () => {
+      const known = this.#known;
+      if (known === undefined || stakeFault(known, view) === undefined) return known;
+      return this.jobs.market.sure(
+        () => this.#anew(view.at),
+        (found) => stakeFault(found, view) !== undefined,
+      );
+    });
+  }
+
+  async #anew(at: Block): Promise<NodePast> {
+    this.#known = undefined;
+    let past = await this.#upTo(at);
+    while (!past.whole) past = await this.#back(past);
+    return past;
   }
 
   async #upTo(head: Block): Promise<NodePast> {

@@ -9,6 +9,9 @@ import type { Network } from "./network";
 
 export const FORM = "hearth.history/1";
 
+// Lines that a file has at most: each may become an entry of what the browser keeps. A writer's are longer than this needs.
+export const MAX_LINES = 4_096;
+
 // The last block whose logs are in the file.
 export interface Last {
   readonly number: number;
@@ -33,7 +36,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const HINT = "hearth net snapshot writes one of this market";
 
-// Read a file by its lines. Throws BAD_SNAPSHOT for another form, WRONG_MARKET for the file of another market or chain.
+// Read a file by its lines. Throws BAD_SNAPSHOT for another form and for too many lines, WRONG_MARKET for the file of another market or chain.
 export async function readSnapshot(lines: AsyncIterable<string>, network: Network): Promise<Snapshot> {
   let last: Last | undefined;
   let malformed = 0;
@@ -43,6 +46,7 @@ export async function readSnapshot(lines: AsyncIterable<string>, network: Networ
       last = lastOf(line, network);
       continue;
     }
+    if (parts.length + malformed >= MAX_LINES) throw new HearthError("BAD_SNAPSHOT", `the file has more than ${MAX_LINES} parts`, HINT);
     const part = partOf(line, network, last);
     // Each block is in one part: what is there again, or before what was there, has no place.
     if (part === undefined || part.from <= (parts.at(-1)?.to ?? -1)) malformed += 1;

@@ -3,12 +3,12 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { Jobs as Reader } from "../../chain/jobs";
-import { type NodePast, NodeReader } from "../../chain/node-past";
+import { type NodePast, NodeReader, stakeFault } from "../../chain/node-past";
 import { hasLeft, type NodeView } from "../../chain/owning";
 import { immutablesOf } from "../../chain/posting";
-import { type Block, lies } from "../../chain/answers";
+import type { Block } from "../../chain/answers";
 import type { Hex } from "../../core/bytes";
-import { stakeIn } from "../../core/earnings";
+import type { HearthError } from "../../core/errors";
 import { type Opening, openingOf } from "../../core/openings";
 import { type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
@@ -41,6 +41,14 @@ export function NodePage({ context }: { readonly context: Context }) {
     [reader, ready?.changed.hash, looked, view.value === undefined],
     ready?.seen,
   );
+  // The books, compared with the stake in storage.
+  const books = useLoad(
+    reader === undefined || view.value === undefined || past.value === undefined ? undefined : () => compared(reader, view.value as NodeView),
+    `node ${id}`,
+    [view.value, past.value],
+    ready?.seen,
+  );
+  const shown = books.value?.past ?? past.value;
   const node = view.value?.node;
   const openings = useLoad(
     ready === undefined || jobs === undefined || node === undefined || hasLeft(node) ? undefined : () => readOpenings(jobs, view.value as NodeView),
@@ -72,13 +80,14 @@ export function NodePage({ context }: { readonly context: Context }) {
         </>
       )}
       {past.error !== undefined && <Failure error={past.error} />}
-      {view.value !== undefined && past.value !== undefined && <Differs view={view.value} past={past.value} />}
+      {books.error !== undefined && <Failure error={books.error} />}
+      {books.value?.fault !== undefined && <Failure error={books.value.fault} />}
       {failed !== undefined && <Failure error={failed} />}
-      {past.value === undefined ? (
+      {shown === undefined ? (
         view.value !== undefined && past.error === undefined && <p>{WORDS.nothingYet}</p>
       ) : (
         <NodeBooks
-          past={past.value}
+          past={shown}
           node={id}
           asset={network.asset}
           now={now}
@@ -90,12 +99,9 @@ export function NodePage({ context }: { readonly context: Context }) {
   );
 }
 
-// Logs and storage of one block have to agree; what is missing among the logs is missing in the books below.
-function Differs({ view: { at, node }, past }: { readonly view: NodeView; readonly past: NodePast }) {
-  if (!past.whole || past.to !== at.number) return null;
-  const told = stakeIn(past.events, node.id);
-  if (told === node.stake) return null;
-  return <Failure error={lies(`logs that leave a stake of ${told} to node ${node.id}, which has ${node.stake}`)} />;
+async function compared(reader: NodeReader, view: NodeView): Promise<{ readonly past: NodePast | undefined; readonly fault: HearthError | undefined }> {
+  const past = await reader.against(view);
+  return { past, fault: past === undefined ? undefined : stakeFault(past, view) };
 }
 
 interface OpenJob extends Opening {

@@ -2,8 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import type { Market } from "../../chain/market";
-import { type Compared, compareSnapshot } from "../../chain/snapshot";
+import { type Compared, compareSnapshot, provedBy } from "../../chain/snapshot";
 import type { Snapshot } from "../../core/snapshot";
 import { Blocks } from "../../data/blocks";
 import { fromFile, fromPlace } from "../../data/snapshot";
@@ -27,7 +26,7 @@ export function TakeSnapshot({ context }: { readonly context: Context }) {
     try {
       const snapshot = await read();
       const compared = await compareSnapshot(market, snapshot, (block) => setTaking({ state: "busy", what: `compared up to block ${block}` }));
-      setTaking({ state: "done", snapshot, compared, kept: await keep(market, snapshot) });
+      setTaking({ state: "done", snapshot, compared, kept: await market.past.take(provedBy(network), compared.parts, snapshot.last) });
     } catch (error) {
       setTaking({ state: "failed", error });
     }
@@ -37,8 +36,9 @@ export function TakeSnapshot({ context }: { readonly context: Context }) {
     <section aria-labelledby="snapshot">
       <h2 id="snapshot">Begin from a snapshot</h2>
       <p>
-        A file of <code>hearth net snapshot</code> saves most requests of a first visit to an old market. Whoever gives it to you need
-        not be trusted: what it says of jobs, units, locks and credits is compared with the chain before anything of it is kept.
+        A file of <code>hearth net snapshot</code> saves most requests of a first visit to an old market. Whoever gives it to you is not
+        believed: where it leaves jobs, units, locks and credits is compared with the chain before anything of it is kept, and
+        what happened in between by sample. Of other contracts than Escrow and JobRegistry nothing is taken.
       </p>
       <p class="row">
         <label for="snapshot-file">Pick a file</label>
@@ -76,24 +76,24 @@ export function TakeSnapshot({ context }: { readonly context: Context }) {
 }
 
 function Said({ snapshot, compared, kept }: { readonly snapshot: Snapshot; readonly compared: Compared; readonly kept: number }) {
-  const { last, parts, malformed } = snapshot;
-  const { verdict, blocks, drawn, same } = compared;
+  const { last, malformed } = snapshot;
+  const { verdict, parts, blocks, drawn, range, stretched } = compared;
   const logs = parts.reduce((sum, part) => sum + part.logs.length, 0);
   return (
     <>
       <p class="good">
-        {`It agrees with the chain at block ${verdict.at.number}: ${verdict.jobs} jobs, and every lock, credit, unit and stake. ` +
-          `Of its ${blocks} blocks with logs ${drawn} were drawn by chance, and the RPC says the same of ${same}.`}
+        {`It agrees with the chain at block ${verdict.at.number} in how it leaves ${verdict.jobs} jobs, and every lock, credit, unit and stake.`}
+      </p>
+      <p>
+        {`What happened before was compared by sample: the RPC has the same logs of ${drawn} of its ${blocks} blocks with logs, and of ` +
+          `${stretched} of all its ${range} blocks, drawn by chance. An event elsewhere that was made up, or left out, and changed nothing in the end is not found.`}
       </p>
       <p>
         {kept === 0
           ? "This browser keeps nothing of it: the next reading asks the chain again."
-          : `${logs} logs up to block ${last.number} are in the file; of ${kept} blocks nothing is asked any more.`}
+          : `${logs} logs of Escrow and JobRegistry up to block ${last.number} are in the file; of ${kept} blocks these are not asked for any more.`}
       </p>
       {malformed > 0 && <p>{`${malformed} lines of it are none of this form, and were left out: their blocks were read from the chain.`}</p>}
     </>
   );
 }
-
-const keep = (market: Market, { last, parts }: Snapshot): Promise<number> =>
-  market.past.take({ addresses: Object.values(market.network.contracts), topics: [] }, parts, last);
