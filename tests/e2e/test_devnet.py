@@ -379,6 +379,7 @@ def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_
         gone = sender.send(call, key="gone")
         assert gone.tx_hash is not None and gone.block_number is not None
         os.kill(second.pid, signal.SIGKILL)
+        wait(lambda: not devnet.status(home).running, "it is gone", 30)
         # Killed while it wrote: what it was started with is whole.
         saved = _read(home / devnet.SAVED)
         (home / devnet.SAVED).write_bytes(saved[: len(saved) // 2])

@@ -63,6 +63,10 @@ NO_PLACE = (
     "/tmp must be folders in it, or absent, and its command the path of a program"
 )
 ENGINE_SECONDS = 60
+KILLED = 137
+"""The exit status of what SIGKILL ended."""
+OOM_SECONDS, OOM_LOOKS = 1.0, 5
+"""How long an engine is asked whether a memory limit ended a container, and how often."""
 EVENTS_SECONDS = 2
 """How long an engine is asked for a death that it has not told of."""
 LEFT_SECONDS = 1.0
@@ -417,7 +421,7 @@ class _Run:
             else:
                 stopped = self._watch(container, began)
                 reader.join(ENGINE_SECONDS)
-                result = name_end(api.inspect_container(container)["State"], stopped, request)
+                result = name_end(end_of(api, container, stopped), stopped, request)
                 if stopped is None and not _ended_by_itself(api, container):
                     log.warning("a container was stopped from outside", unit=request.unit, state=result.detail)
                     result = RunResult(RunStatus.BROKEN, STOPPED)
@@ -565,6 +569,22 @@ def output_of(container: Mapping[str, Any]) -> Path | None:
     """Return the folder that a container has as /out, from the engine's list."""
     found = [mount["Source"] for mount in container.get("Mounts", []) if mount.get("Destination") == "/out"]
     return Path(found[0]) if found else None
+
+
+def end_of(
+    api: Any, container: str, stopped: RunResult | None, pause: Callable[[float], None] = time.sleep
+) -> Mapping[str, Any]:
+    """Return the engine's State of a container that has ended.
+
+    An engine hears of an end and of the memory limit that brought it apart, and under load of the limit later: of one
+    that was killed, and not by us, it is asked again for OOM_SECONDS.
+    """
+    for _ in range(OOM_LOOKS):
+        state: Mapping[str, Any] = api.inspect_container(container)["State"]
+        if stopped is not None or int(state["ExitCode"]) != KILLED or state.get("OOMKilled"):
+            return state
+        pause(OOM_SECONDS / OOM_LOOKS)
+    return state
 
 
 def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRequest) -> RunResult:

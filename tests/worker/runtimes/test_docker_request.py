@@ -13,7 +13,7 @@ import pytest
 
 from worker import gpu
 from worker.runtimes import docker, docker_engine, docker_images, docker_request
-from worker.runtimes.base import Level, RunRequest, RunStatus, SandboxLimits
+from worker.runtimes.base import Level, RunRequest, RunResult, RunStatus, SandboxLimits
 
 DIGEST = "sha256:" + "ab" * 32
 UUID = "GPU-6f0e8f2c-1111-2222-3333-444455556666"
@@ -215,6 +215,35 @@ def test_refuse_image__more_volumes_than_a_sandbox_takes__refused_with_their_num
 def test_name_end__state_of_the_engine__typed(state: dict[str, Any], status: RunStatus, code: int) -> None:
     result = docker.name_end(state, None, request())
     assert (result.status, result.exit_code) == (status, code)
+
+
+class LateEngine:
+    """An engine that says only at its third look that the memory limit ended a container, or never."""
+
+    def __init__(self, code: int, *, oom: bool) -> None:
+        self.looks, self._code, self._oom = 0, code, oom
+
+    def inspect_container(self, container: str) -> dict[str, Any]:
+        self.looks += 1
+        return {"State": {"ExitCode": self._code, "OOMKilled": self._oom and self.looks > 2}}
+
+
+@pytest.mark.parametrize(
+    ("code", "oom", "stopped", "looks", "status"),
+    [
+        (137, True, None, 3, RunStatus.OOM),
+        (137, False, None, docker.OOM_LOOKS, RunStatus.EXIT),
+        (3, True, None, 1, RunStatus.EXIT),
+        (137, True, RunResult(RunStatus.TIMEOUT), 1, RunStatus.TIMEOUT),
+    ],
+)
+def test_end_of__limit_that_the_engine_tells_late__is_waited_for_after_a_kill_of_its_own(
+    code: int, oom: bool, stopped: RunResult | None, looks: int, status: RunStatus
+) -> None:
+    engine, pauses = LateEngine(code, oom=oom), list[float]()
+    state = docker.end_of(engine, "unit", stopped, pauses.append)
+    assert (engine.looks, docker.name_end(state, stopped, request()).status) == (looks, status)
+    assert sum(pauses) <= docker.OOM_SECONDS
 
 
 @pytest.mark.parametrize(
