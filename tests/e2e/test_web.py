@@ -231,6 +231,17 @@ def test_job__its_page__says_what_the_commands_say(market: WebMarket, direct: st
     shoot(page, f"job-{name}")
 
 
+def test_job__its_file__is_what_the_command_reads(market: WebMarket, direct: str, seen: Watched) -> None:
+    job = market.jobs["good"]
+    page = open_page(seen, direct, link(market, job))
+    page.click("text=Read its job file")
+    page.wait_for_selector("#job-document")
+
+    wanted = market.run("job", "spec", job)
+    assert json.loads(page.inner_text("#job-document")) == wanted
+    assert page.inner_text("#job-name") == wanted["name"]
+
+
 def test_job__without_its_block_in_the_link__is_found_too(market: WebMarket, direct: str, seen: Watched) -> None:
     page = open_page(seen, direct, f"#/job/{market.jobs['good'].upper().replace('0X', '0x')}")
     becomes(page, lambda page: len(timeline(page)), 4, "its events")

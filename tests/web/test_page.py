@@ -308,12 +308,27 @@ def test_check__a_job_file__has_the_digest_and_faults_that_the_library_finds(
     text = (project / "job.yaml").read_text()
     seen.page.fill("#job-file", text)
     seen.page.wait_for_selector("text=This is a job file")
-    for name in ("sum.wasm", "numbers.txt"):
+    assert seen.page.inner_text("#missing").endswith("./sum.wasm, ./numbers.txt")
+
+    def pick(name: str, path: Path) -> str:
         item = seen.page.locator("li", has_text=name).first
-        item.locator("input[type=file]:not([webkitdirectory])").set_input_files(project / name)
-        item.locator("code").wait_for()
-    found = seen.page.inner_text("#spec-digest")
-    assert found == "0x" + digest_of(project).hex()
+        before = item.locator("code").all_inner_texts()
+        item.locator("input[type=file]:not([webkitdirectory])").set_input_files(path)
+        seen.page.wait_for_function(
+            "([name, before]) => [...document.querySelectorAll('li')].some((one) => one.innerText.includes(name) && "
+            "one.querySelector('code') !== null && one.querySelector('code').innerText !== before)",
+            arg=[name, before[0] if before else ""],
+        )
+        return item.locator("code").inner_text()
+
+    pick("numbers.txt", project / "numbers.txt")
+    wrong = pick("sum.wasm", project / "numbers.txt")
+    # Whoever picked the wrong one picks another.
+    assert pick("sum.wasm", project / "sum.wasm") != wrong
+    seen.page.wait_for_function(
+        "(wanted) => document.querySelector('#spec-digest')?.innerText === wanted",
+        arg="0x" + digest_of(project).hex(),
+    )
 
     seen.page.fill("#job-file", text + "\nnonsense: 1\n")
     seen.page.wait_for_selector("[role=alert] >> text=nonsense")

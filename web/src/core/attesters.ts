@@ -30,7 +30,7 @@ export const judgeDataOf = (set: AttesterSet): bigint => BigInt(digestOf(set));
 // Refuse a job whose attesters nobody has named yet. Throws NO_ATTESTERS.
 export function requireSet(set: AttesterSet | undefined, name: string): AttesterSet {
   if (set !== undefined) return set;
-  const message = `${FIELD}: ${name} is not picked, and names the attesters`;
+  const message = `${FIELD}: ${name} names the attesters, and no set of it is read yet`;
   throw new HearthError("NO_ATTESTERS", message, "pick that file below the job file", { field: FIELD });
 }
 

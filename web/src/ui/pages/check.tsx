@@ -26,7 +26,7 @@ export function Check({ context }: { readonly context: Context }) {
         <>
           <Sources file={file} found={found} />
           <Attesters file={file} found={found} />
-          <Document found={found} />
+          <Document file={file} found={found} />
           <Costs context={context} found={found} />
         </>
       )}

@@ -31,6 +31,7 @@ import type { Context } from "../main";
 import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
 import { Family } from "../parts/graph";
+import { JobDocument } from "../parts/job-document";
 import { Judged } from "../parts/judged";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
@@ -150,6 +151,7 @@ export function JobPage({ context }: { readonly context: Context }) {
             <Family key={job} reader={reader} posted={whole.value.standing.posted} head={ready.head} changed={ready.changed.hash} />
           )}
           <TermsOf standing={whole.value.standing} asset={network.asset} attesters={network.contracts.Attesters} />
+          <JobDocument context={context} terms={whole.value.standing.posted.terms} />
           <AsCommands job={job} />
         </>
       )}

@@ -48,7 +48,7 @@ export function Submit({ context }: { readonly context: Context }) {
           <Sources file={file} found={found} />
           <Attesters file={file} found={found} />
           <Stored context={context} file={file} found={found} />
-          <Document found={found} />
+          <Document file={file} found={found} />
           {found.document !== undefined && <Planned context={context} network={network} wallets={wallets} file={file} found={found} />}
         </>
       )}

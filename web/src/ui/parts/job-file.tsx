@@ -150,11 +150,15 @@ export function Problems({ error }: { readonly error: unknown }) {
   );
 }
 
+// The files and folders of this machine that a job names, each once.
+const sourcesOf = ({ loaded }: Found): string[] =>
+  [...new Set(localSources(loaded.spec).map(([, src]) => src))].filter((src) => !src.includes("://"));
+
 // What the job brings: each is named by the file or folder that the reader picks for it.
 export function Sources({ file, found }: { readonly file: JobFile; readonly found: Found }) {
   const [error, setError] = useState<unknown>();
   const { named } = file;
-  const sources = [...new Set(localSources(found.loaded.spec).map(([, src]) => src))].filter((src) => !src.includes("://"));
+  const sources = sourcesOf(found);
   if (sources.length === 0) return null;
   const take = async (src: string, files: readonly File[]): Promise<void> => {
     try {
@@ -195,12 +199,25 @@ export function Sources({ file, found }: { readonly file: JobFile; readonly foun
   );
 }
 
-export function Document({ found }: { readonly found: Found }) {
+export function Document({ file, found }: { readonly file: JobFile; readonly found: Found }) {
   if (found.document === undefined || found.digest === undefined) {
+    const missing = sourcesOf(found).filter((src) => !file.named.has(src));
     return (
       <>
         <h2>Its document</h2>
-        <Failure error={found.lacks} />
+        {missing.length === 0 ? (
+          <Failure error={found.lacks} />
+        ) : (
+          <p id="missing">
+            It is named once you have picked, above:{" "}
+            {missing.map((src, place) => (
+              <span key={src}>
+                {place > 0 && ", "}
+                <Stranger text={src} />
+              </span>
+            ))}
+          </p>
+        )}
       </>
     );
   }

@@ -149,7 +149,7 @@ function Outputs({ place, read, blocks }: { readonly place: Place; readonly read
   return (
     <>
       <Table
-        caption={`${files.length} files of ${String(root)}`}
+        caption={`${files.length} ${files.length === 1 ? "file" : "files"} of ${String(root)}`}
         columns={[
           { head: "file", cell: (one: Found) => <Stranger text={one.path} most={500} /> },
           { head: "bytes", cell: (one) => String(one.size), number: true },
