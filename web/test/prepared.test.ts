@@ -1,3 +1,4 @@
+import type { Abi } from "viem";
 import { encodeFunctionData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 
@@ -117,6 +118,16 @@ describe("a prepared call", () => {
     ["that is null", () => "null", "BAD_TX"],
   ])("%s is refused", async (_, alter, code) => {
     expect(await codeOf(alter(other("pause").document))).toBe(code);
+  });
+
+  it("that nothing prepares is read by nobody, whatever else would refuse it later", async () => {
+    const views = STEWARD_ABI.filter((entry) => entry.type === "function" && entry.stateMutability === "view" && entry.inputs.length === 0);
+    expect(views.length).toBeGreaterThan(0);
+    for (const { name } of views) {
+      const data = encodeFunctionData({ abi: STEWARD_ABI as Abi, functionName: name });
+      const document = { ...other("pause").document, data };
+      await expect(preparedOf(JSON.stringify(document), NETWORKS.coin)).rejects.toThrow("calls nothing of Steward");
+    }
   });
 
   it("has the words of no other call", async () => {
