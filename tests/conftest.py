@@ -1,4 +1,4 @@
-"""What holds for every test: hypothesis profiles, blocked sockets, and which tests may not run at the same time."""
+"""What holds for every test: hypothesis profiles, blocked sockets, which may not run at the same time; a browser."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
+
+from tests.kit.browser import Watched, browser, watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent
 # Unit tests: no sockets but unix ones, unless marked.
@@ -123,6 +129,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         groups.setdefault(group, []).append(item)
         item.add_marker(pytest.mark.xdist_group(group))
     items[:] = _order(groups)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for the tests of a module."""
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture
+def seen(chromium: Browser) -> Iterator[Watched]:
+    """A page in a profile of its own, which may complain of nothing."""
+    with watched(chromium) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)

@@ -1,25 +1,19 @@
-"""What the tests of the page in a browser share: one browser per module, one profile per test."""
+"""What the tests of the page on a real market share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tests.kit.browser import Watched, browser, watched
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
+from hearth.local.market import DEVNET_ACCOUNTS
+from tests.kit.browser import Watched
+from tests.kit.town import Town
+from tests.kit.web_desk import Desk
+from tests.kit.web_wallet import WebWallet
 
 
 @pytest.fixture
-def seen(chromium: Browser) -> Iterator[Watched]:
-    with watched(chromium) as found:
-        yield found
+def desk(place: Town, seen: Watched) -> Desk[WebWallet]:
+    """The page at #/submit on a module's market, with the wallet of a submitter beside it."""
+    wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
+    wallet.install(seen.page.context)
+    return Desk(place, seen, wallet)

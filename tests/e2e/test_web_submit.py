@@ -36,14 +36,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         yield made
 
 
-@pytest.fixture
-def desk(place: Town, chromium: Browser) -> Iterator[Desk[WebWallet]]:
-    with watched(chromium) as seen:
-        wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
-        wallet.install(seen.page.context)
-        yield Desk(place, seen, wallet)
-
-
 @contextmanager
 def asleep(place: Town, name: str) -> Iterator[None]:
     """Stop a process while the context is open."""

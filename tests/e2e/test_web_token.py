@@ -13,10 +13,9 @@ import pytest
 
 from hearth.chain.follow import DEPTH
 from hearth.local import devnet
-from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.market.calls import Calls
 from hearth.protocol.types import State
-from tests.kit.browser import shoot, watched
+from tests.kit.browser import shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import axe, grave
@@ -24,7 +23,7 @@ from tests.kit.web_desk import OPEN, Desk
 from tests.kit.web_wallet import WebWallet
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
 DECIMALS = 6
@@ -41,14 +40,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         patch.setattr(devnet, "make_plan", partial(devnet.make_plan, per_ether=Fraction(2_500)))
         with town(tmp_path_factory.mktemp("token"), erc20=True) as made:
             yield made
-
-
-@pytest.fixture
-def desk(place: Town, chromium: Browser) -> Iterator[Desk[WebWallet]]:
-    with watched(chromium) as seen:
-        wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
-        wallet.install(seen.page.context)
-        yield Desk(place, seen, wallet)
 
 
 def holds(place: Town, account: str) -> int:
