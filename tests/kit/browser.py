@@ -55,6 +55,9 @@ class Watched:
         self.page.set_default_timeout(20_000)
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        # Choosers of files are the test's from the start. One that is expected only as a key is pressed may be opened,
+        # and closed again, by the browser itself: playwright does not wait until the browser knows.
+        self.page.on("filechooser", lambda _: None)
 
     def excuse(self, part: str) -> None:
         """Forget complaints that hold a text: those that the test brought about."""
