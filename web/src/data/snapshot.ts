@@ -6,6 +6,7 @@ import { askable, type Network } from "../core/network";
 import { readSnapshot, type Snapshot } from "../core/snapshot";
 import { limitsOfMarket, readFile, resolve } from "../core/unixfs";
 import type { Blocks } from "./blocks";
+import { fetched, streamed } from "./fetched";
 
 // What a page holds at once: about as much as it keeps.
 export const MAX_BYTES = 64 * 2 ** 20;
@@ -13,7 +14,7 @@ export const MAX_BYTES = 64 * 2 ** 20;
 type Bytes = AsyncIterable<Uint8Array>;
 
 // Read a file that was picked. Throws what `readSnapshot` does, TOO_LARGE, UNREADABLE.
-export const fromFile = (file: File, network: Network): Promise<Snapshot> => readSnapshot(linesOf(stream(file.stream())), network);
+export const fromFile = (file: File, network: Network): Promise<Snapshot> => readSnapshot(linesOf(streamed(file.stream())), network);
 
 // Read what a reader typed: a CID, with ipfs:// or a path or without, or an address. Throws besides BAD_CID, BLOCK_MISSING,
 // BLOCK_CORRUPT, STORE_DOWN, and URL_DOWN.
@@ -46,26 +47,4 @@ async function named(place: string, blocks: Blocks): Promise<Bytes> {
   const { cid, path } = parseUri(place);
   const root = path === "" ? cid : await resolve(cid, path, blocks.source);
   return readFile(root, blocks.source, limitsOfMarket(BigInt(MAX_BYTES), 1));
-}
-
-async function fetched(url: URL): Promise<Bytes> {
-  const answer = await fetch(url, { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" }).catch(() => undefined);
-  if (answer?.ok === true && answer.body !== null) return stream(answer.body);
-  const why = answer === undefined ? "cannot be reached from here" : `answers ${answer.status}`;
-  throw new HearthError("URL_DOWN", `${url.origin} ${why}`, "save the file from there, and pick it here");
-}
-
-async function* stream(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } catch {
-    throw new HearthError("UNREADABLE", "the file cannot be read to its end", "get it again");
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
 }

@@ -9,6 +9,7 @@ import { HearthError } from "../core/errors";
 import { type Network, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
 import { isKept, type Opened, takeToken, whoServes } from "../data/local";
+import type { Named } from "../data/market";
 import { sharedOrigin } from "../data/origin";
 import { Jobs } from "./pages/jobs";
 import { Failure } from "./parts/failure";
@@ -46,23 +47,28 @@ const NAMES = Object.keys(PAGES) as Name[];
 export interface Context {
   readonly opened: Opened;
   readonly network: Network | undefined;
-  // Why the network file that was served cannot be used.
+  // Who names the market where no `hearth web` does.
+  readonly by: Named["by"] | undefined;
+  // Why the network file cannot be used.
   readonly refused: HearthError | undefined;
   readonly live: Live;
+  readonly choose: (named: Named | undefined) => void;
 }
 
-type Source = Omit<Context, "live">;
+type Source = Omit<Context, "live" | "choose">;
 
 async function open(): Promise<Source> {
   const opened = isKept(location, navigator) ? ({ by: "kept" } as const) : await whoServes();
-  if (opened.by !== "hearth web") return { opened, network: undefined, refused: undefined };
   try {
-    return { opened, network: networkOf(opened.network), refused: undefined };
+    const found = opened.by === "hearth web" ? { network: networkOf(opened.network) } : opened.by === "stranger" ? undefined : await elsewhere();
+    return { opened, network: undefined, by: undefined, refused: undefined, ...found };
   } catch (error) {
     if (!(error instanceof HearthError)) throw error;
-    return { opened, network: undefined, refused: error };
+    return { opened, network: undefined, by: undefined, refused: error };
   }
 }
+
+const elsewhere = async (): Promise<Named | undefined> => (await import("../data/market")).namedMarket(location);
 
 function App() {
   const { parts } = useRoute();
@@ -76,7 +82,8 @@ function App() {
     }, setFault);
   }, []);
   const live = useLive(source?.network);
-  const context = source === undefined ? undefined : { ...source, live };
+  const choose = (named: Named | undefined): void => setSource((before) => before && { ...before, network: undefined, by: undefined, refused: undefined, ...named });
+  const context = source === undefined ? undefined : { ...source, live, choose };
   const one = ONES.get(parts[0] ?? "");
   const name = one?.of ?? NAMES.find((page) => page === parts[0]) ?? "jobs";
   const Page = one?.page ?? PAGES[name];
@@ -110,7 +117,7 @@ function App() {
       <main id="main" tabIndex={-1}>
         {fault !== undefined && <Failure error={fault} />}
         {context?.refused !== undefined && <Failure error={context.refused} />}
-        {context !== undefined && <Page context={context} />}
+        {context !== undefined && <Page key={keyOf(context.network)} context={context} />}
       </main>
     </>
   );
@@ -135,11 +142,15 @@ function focusMain(event: Event): void {
   document.getElementById("main")?.focus();
 }
 
-function servedBy({ opened }: Source): string {
-  if (sharedOrigin(location)) return WORDS.served.shared;
+// Of another market a page shows nothing that it held of the one before.
+const keyOf = (network: Network | undefined): string => `${network?.genesisHash} ${network?.contracts.JobRegistry}`;
+
+function servedBy({ opened, network, by }: Source): string {
+  const market = network === undefined || by === undefined ? "" : WORDS.market(network.name, by);
+  if (sharedOrigin(location)) return market + WORDS.served.shared;
   if (opened.by === "hearth web") return WORDS.served.web(shownLine(opened.local.network, 64));
-  if (opened.by === "kept") return WORDS.served.kept;
-  return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : WORDS.served.host;
+  if (opened.by === "kept") return market + WORDS.served.kept;
+  return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : market + WORDS.served.host;
 }
 
 takeToken(location, history);

@@ -11,9 +11,10 @@ export const WORDS = {
   job: (id: string) => `Job ${id}`,
   node: (id: string) => `Node ${id}`,
   theme: { auto: "as the system", light: "light", dark: "dark", label: "Theme" },
+  market: (name: string, by: "reader" | "host") => `market ${name}, ${by === "reader" ? "by the file that you picked" : "by the file of its host"}; `,
   served: {
     web: (network: string) => `market ${network}, served by hearth web`,
-    host: "served by a static host: no market and no store of yours yet",
+    host: "served by a static host: no store of yours",
     stranger: (why: string) => `this machine's hearth web does not know this page: ${why}`,
     kept: "this browser's copy of the page: its server does not answer. Start hearth web, and open the address that it prints",
     shared: "this address is shared with other sites: nothing is signed or stored here",

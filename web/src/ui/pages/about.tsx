@@ -5,8 +5,10 @@ import { useEffect, useState } from "preact/hooks";
 import type { Entry } from "../../core/unixfs";
 import { ownBuild } from "../../data/build";
 import { forgetAll } from "../../data/keeping";
+import { namedMarket, unpickMarket } from "../../data/market";
 import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
+import { PickMarket } from "../parts/pick-market";
 import type { Context } from "../main";
 import { WORDS } from "../words";
 
@@ -22,7 +24,7 @@ function Forget() {
       <h2 id="stored">Stored in this browser</h2>
       <p>
         Logs of the market, so that the next visit asks for the blocks since alone; a copy of this page, which opens without its
-        server; the theme; the token of hearth web. The record of
+        server; the theme; the token of hearth web, or the market that you picked. The record of
         the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
       </p>
       <p class="row">
@@ -34,6 +36,32 @@ function Forget() {
         </span>
       </p>
     </section>
+  );
+}
+
+// Another market, where the page's server names none that stands above its reader's.
+function OtherMarket({ context }: { readonly context: Context }) {
+  const [error, setError] = useState<unknown>();
+  if (context.opened.by !== "host") return null;
+  const unpick = (): void => {
+    unpickMarket();
+    namedMarket(location).then(context.choose, (why: unknown) => {
+      context.choose(undefined);
+      setError(why);
+    });
+  };
+  return (
+    <>
+      {context.by === "reader" && (
+        <p class="row">
+          <button type="button" onClick={unpick}>
+            Forget the market that I picked
+          </button>
+        </p>
+      )}
+      {error !== undefined && <Failure error={error} />}
+      <PickMarket context={context} />
+    </>
   );
 }
 
@@ -76,6 +104,7 @@ export function About({ context }: { readonly context: Context }) {
         The page computes this CID from the files that it was served{opened.by === "kept" ? ", here by this browser's own copy" : ""}. A changed page could lie about it: compare it with the
         one of the release by <code>hearth web --verify</code>, or build it yourself by <code>make web</code>.
       </p>
+      <OtherMarket context={context} />
       <Forget />
     </>
   );

@@ -34,7 +34,7 @@ export function GovPage({ context }: { readonly context: Context }) {
     [ready?.changed.hash, ready?.epoch],
     ready?.seen,
   );
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   const now = ready?.head.time ?? 0;
   const rows = value === undefined ? [] : rowsOf(value, network.asset, now);
   return (

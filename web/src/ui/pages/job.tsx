@@ -106,7 +106,7 @@ export function JobPage({ context }: { readonly context: Context }) {
     [whole.value?.events, most],
     ready?.seen,
   );
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   if (job === undefined) {
     return (
       <>

@@ -56,7 +56,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     ready?.seen,
   );
   const [state, submitter] = [query.get("state") ?? "", (query.get("submitter") ?? "").toLowerCase()];
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   // What time alone changes is as of the newest block; nobody is asked for that.
   const every = standings.value?.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time)));
   const rows = every?.filter(

@@ -68,7 +68,7 @@ export function Keepers({ context }: { readonly context: Context }) {
     const { dead_after, liveness_fee } = network.nodeParameters;
     return dueOf(unended.value.works, fleet.value.nodes, now, Number(dead_after), liveness_fee);
   }, [unended.value, fleet.value, now]);
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   const { asset } = network;
   const price = fees.value === undefined ? undefined : fees.value.base + fees.value.tip;
   const account = wallets.session?.account;

@@ -37,7 +37,7 @@ export function MarketPage({ context }: { readonly context: Context }) {
   };
   const now = value?.at.time ?? 0;
   const found = useMemo(() => (value === undefined ? undefined : facts(value.nodes, now, rules, wanted.wanted)), [value, wanted]);
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   const { asset } = network;
   const go = (more: Partial<Texts>): void => {
     const all = Object.entries({ ...texts, ...more }).filter(([, one]) => one !== "");

@@ -30,7 +30,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const ready = live.state === "ready" ? live : undefined;
   const { value, error } = useFleet(context);
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   const { asset, nodeParameters } = network;
   const seen = value?.overview;
   const totals = seen === undefined ? undefined : unpack(LAYOUTS.totals, seen.totals);

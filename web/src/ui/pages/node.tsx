@@ -56,7 +56,7 @@ export function NodePage({ context }: { readonly context: Context }) {
     [view.value],
     ready?.seen,
   );
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   if (id === undefined) return <NoNode />;
   const now = ready?.head.time ?? 0;
   return (

@@ -34,7 +34,7 @@ export interface Ready {
 export function Provide({ context }: { readonly context: Context }) {
   const { parts } = useRoute();
   const wallets = useWallets(context.network);
-  if (context.network === undefined) return <NoMarket />;
+  if (context.network === undefined) return <NoMarket context={context} />;
   return parts[1] === undefined ? <Nodes context={context} wallets={wallets} /> : <One context={context} wallets={wallets} part={parts[1]} />;
 }
 

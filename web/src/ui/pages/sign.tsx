@@ -32,7 +32,7 @@ export function SignPage({ context }: { readonly context: Context }) {
     [ready?.changed.hash],
   ).value;
   const read = useRead(text, network, policy);
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   const pick = (file: File | undefined): void => {
     setUnread(undefined);
     setText("");

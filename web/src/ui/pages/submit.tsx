@@ -36,7 +36,7 @@ export function Submit({ context }: { readonly context: Context }) {
   const { network, live } = context;
   const wallets = useWallets(network);
   const { found } = file;
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   return (
     <>
       <h1>Submit a job</h1>

@@ -32,7 +32,7 @@ interface Held {
 export function WalletPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const wallets = useWallets(network);
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   return (
     <>
       <h1>Wallet</h1>

@@ -20,7 +20,7 @@ import { WORDS } from "../words";
 export function Workers({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const { value, error } = useFleet(context);
-  if (network === undefined) return <NoMarket />;
+  if (network === undefined) return <NoMarket context={context} />;
   const now = value?.at.time ?? 0;
   const { dead_after, minimum_stake } = network.nodeParameters;
   const columns: Column<Node>[] = [
