@@ -96,12 +96,36 @@ def test_token__a_job__is_approved_posted_cancelled_and_its_credit_withdrawn(des
     page.wait_for_selector("[role=alert]:has-text('not the same')")
     assert page.locator(f"button:has-text('{OTHER}')").count() == 0
     page.fill("#to-second", OTHER)
+    page.wait_for_selector(f"button:has-text('{OTHER}')")
+    page.fill("#to-second", "")
+    assert page.locator(f"button:has-text('{OTHER}')").count() == 0
+    name_addresses(desk, credit)
+    page.select_option("#to-named", OTHER)
     page.click(f"button:has-text('{OTHER}')")
     page.wait_for_selector("text=: done")
     page.wait_for_selector("text=There is no credit to withdraw")
 
     assert holds(place, OTHER) == credit and place.market.credit(account) == 0
     assert page.is_disabled("text=Withdraw it to this account")
+
+
+def name_addresses(desk: Desk[WebWallet], credit: int) -> None:
+    """Name the connected account and another one, and see what stands beside them."""
+    page = desk.page
+    page.fill("#address-name", "my \u202ewallet")
+    page.click("text=Name the connected account")
+    page.wait_for_selector("td:has-text('my U+202Ewallet')")
+    row = page.locator(f"tr:has-text('{desk.wallet.address}')").first
+    row.locator("data").wait_for()
+    assert int(row.locator("data").get_attribute("value") or -1) == credit
+    assert f"{desk.wallet.address} (my U+202Ewallet)" in " ".join(page.inner_text("#account").split())
+    page.fill("#address-name", "a friend")
+    page.fill("#address-first", OTHER)
+    page.click("text=Name it")
+    page.wait_for_selector("[role=alert]:has-text('typed once so far')")
+    page.fill("#address-second", OTHER)
+    page.click("text=Name it")
+    page.wait_for_selector("td:has-text('a friend')")
 
 
 def test_token__what_an_approval_left__is_shown_and_revoked(desk: Desk[WebWallet]) -> None:

@@ -24,7 +24,7 @@ function Forget() {
       <h2 id="stored">Stored in this browser</h2>
       <p>
         Logs of the market, so that the next visit asks for the blocks since alone; a copy of this page, which opens without its
-        server; the theme; the token of hearth web, or the market that you picked. The record of
+        server; the theme; the token of hearth web, or the market that you picked; the addresses that you named. The record of
         the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
       </p>
       <p class="row">

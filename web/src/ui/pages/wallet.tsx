@@ -10,12 +10,14 @@ import { HearthError } from "../../core/errors";
 import type { Purse } from "../../core/posting";
 import { typedTwice } from "../../core/twice";
 import { NATIVE, showAmount } from "../../core/units";
+import { labelled } from "../../data/addresses";
 import { APPROVE_GAS } from "../../generated/posting";
 import { withdrawing } from "../../wallet/acting";
 import { revokeOf } from "../../wallet/calls";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Acts, type Offer } from "../parts/acting";
+import { Addresses } from "../parts/addresses";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Amount, Whole } from "../parts/shown";
@@ -32,6 +34,8 @@ interface Held {
 export function WalletPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const wallets = useWallets(network);
+  // A new name stands at once beside whatever this page shows.
+  const [renamed, setRenamed] = useState(0);
   if (network === undefined) return <NoMarket context={context} />;
   return (
     <>
@@ -41,6 +45,7 @@ export function WalletPage({ context }: { readonly context: Context }) {
       {live.state === "ready" && wallets.session?.account !== undefined && (
         <Holdings key={wallets.session.account} context={context} market={live.market} wallets={wallets} account={wallets.session.account} />
       )}
+      {live.state === "ready" && <Addresses market={live.market} account={wallets.session?.account} changed={live.changed.hash} renamed={() => setRenamed(renamed + 1)} />}
     </>
   );
 }
@@ -97,6 +102,7 @@ interface WithdrawProps extends Omit<Props, "context"> {
 function Withdraw({ market, wallets, account, credit, carried }: WithdrawProps) {
   const [first, setFirst] = useState("");
   const [second, setSecond] = useState("");
+  const [named, setNamed] = useState("");
   const { network } = market;
   const none = credit === undefined || credit === 0n ? "There is no credit to withdraw." : "";
   const offer = (label: string, to: Hex, held: string): Offer => ({
@@ -104,8 +110,9 @@ function Withdraw({ market, wallets, account, credit, carried }: WithdrawProps) 
     held: none || held,
     act: withdrawing(network, to, credit ?? 0n),
   });
-  const typed = first !== "" || second !== "";
-  const found = typed ? targetOf(first, second, market) : undefined;
+  const others = labelled(location).filter(({ address }) => address !== account);
+  const [one, other] = named === "" ? [first, second] : [named, named];
+  const found = one !== "" || other !== "" ? targetOf(one, other, market) : undefined;
   const amount = credit === undefined ? "it" : showAmount(credit, network.asset);
   const offers = [
     offer("Withdraw it to this account", account, ""),
@@ -120,9 +127,20 @@ function Withdraw({ market, wallets, account, credit, carried }: WithdrawProps) 
   return (
     <section aria-labelledby="withdraw">
       <h2 id="withdraw">Withdraw the credit</h2>
-      <p>To this account, or to another one: type its whole address twice. Nothing brings back what went to a wrong one.</p>
-      {field("to-first", "Another account", first, setFirst)}
-      {field("to-second", "The same address again", second, setSecond)}
+      <p>To this account, or to another one: type its whole address twice, or pick one that you named. Nothing brings back what went to a wrong one.</p>
+      {others.length > 0 && (
+        <p class="row">
+          <label for="to-named">One of your addresses</label>
+          <select id="to-named" value={named} onChange={(event) => setNamed(event.currentTarget.value)}>
+            <option value="">none: it is typed</option>
+            {others.map(({ address, name }) => (
+              <option key={address} value={address}>{`${name}: ${address}`}</option>
+            ))}
+          </select>
+        </p>
+      )}
+      {named === "" && field("to-first", "Another account", first, setFirst)}
+      {named === "" && field("to-second", "The same address again", second, setSecond)}
       {found instanceof HearthError && <Failure error={found} />}
       <Acts market={market} session={wallets.session} offers={offers} carried={carried} />
     </section>

@@ -5,6 +5,7 @@ import type { Asset } from "../../core/units";
 import { formatAmount, showAmount } from "../../core/units";
 import { moment, until } from "../../core/moments";
 import { shownLine } from "../../core/text";
+import { nameOf } from "../../data/addresses";
 import { WORDS } from "../words";
 
 export function Amount({ value, asset }: { readonly value: bigint | undefined; readonly asset: Asset }) {
@@ -13,8 +14,15 @@ export function Amount({ value, asset }: { readonly value: bigint | undefined; r
 }
 
 // An address or a hash, whole: short ones are how people are led to pay somebody else.
-export function Whole({ hex }: { readonly hex: Hex }) {
-  return <code class="whole">{hex}</code>;
+// Beside an address stands the name that its reader gave it, unless it is `plain`.
+export function Whole({ hex, plain = false }: { readonly hex: Hex; readonly plain?: boolean }) {
+  const name = plain ? undefined : nameOf(hex, location);
+  return (
+    <>
+      <code class="whole">{hex}</code>
+      {name !== undefined && <span class="soft"> ({name})</span>}
+    </>
+  );
 }
 
 // The short form of a hash, only for what links to the whole one.
