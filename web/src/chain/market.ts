@@ -10,7 +10,8 @@ import { decodeFunctionResult, encodeFunctionData, keccak256 } from "viem/utils"
 import { fromHex, type Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { CONTRACTS } from "../generated/contracts";
-import { JOB_REGISTRY_ABI, LENS_ABI } from "../generated/abi";
+import { JOB_REGISTRY_READS } from "../generated/reads/job-registry";
+import { LENS_READS } from "../generated/reads/lens";
 import { ZERO_HASH } from "../generated/bounds";
 import type { Network } from "../core/network";
 import { refusalIn } from "../core/revert";
@@ -264,7 +265,7 @@ export class Market {
   }
 
   #lens<T>(name: string, args: readonly unknown[], read: (raw: unknown) => T): View<T> {
-    return viewOf(this.network.contracts.Lens, LENS_ABI, "lens", name, args, read);
+    return viewOf(this.network.contracts.Lens, LENS_READS, "lens", name, args, read);
   }
 }
 
@@ -308,12 +309,12 @@ function jobIdView(network: Network): View<Hex> {
   const [submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash] = NO_TERMS;
   const terms = { submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash };
   const to = network.contracts.JobRegistry;
-  return viewOf(to, JOB_REGISTRY_ABI, "jobs", "job_id_of", [terms], (raw) => hexOf(raw, "a job's id", 32));
+  return viewOf(to, JOB_REGISTRY_READS, "jobs", "job_id_of", [terms], (raw) => hexOf(raw, "a job's id", 32));
 }
 
 function rulesView(network: Network): View<Hex> {
   const to = network.contracts.JobRegistry;
-  return viewOf(to, JOB_REGISTRY_ABI, "jobs", "RULES", [], (raw) => hexOf(raw, "an address", 20));
+  return viewOf(to, JOB_REGISTRY_READS, "jobs", "RULES", [], (raw) => hexOf(raw, "an address", 20));
 }
 
 function named(found: Block, hash: Hex): Block {

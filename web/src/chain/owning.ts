@@ -1,6 +1,6 @@
 // One node as its page and its owner look at it: its record, the key that it is offered to, the manifest that it named last.
 
-import { NODE_REGISTRY_ABI } from "../generated/abi";
+import { NODE_REGISTRY_READS } from "../generated/reads/node-registry";
 import { ZERO_ADDRESS } from "../generated/bounds";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
@@ -78,5 +78,5 @@ const NAMING = [topicOf("NodeRegistered"), topicOf("OfferChanged")];
 
 function offeredView({ network }: Market, id: number): View<Hex> {
   const to = network.contracts.NodeRegistry;
-  return viewOf(to, NODE_REGISTRY_ABI, "nodes", "offered_operator", [BigInt(id)], (raw) => hexOf(raw, "an operator", 20));
+  return viewOf(to, NODE_REGISTRY_READS, "nodes", "offered_operator", [BigInt(id)], (raw) => hexOf(raw, "an operator", 20));
 }

@@ -1,7 +1,9 @@
 // What posting reads of a market: who could take a job, what an account has, how far jobs have come, and what the chain says to
 // a call before a wallet is asked to send it.
 
-import { ESCROW_ABI, LENS_ABI, TOKEN_ABI } from "../generated/abi";
+import { ESCROW_READS } from "../generated/reads/escrow";
+import { LENS_READS } from "../generated/reads/lens";
+import { TOKEN_READS } from "../generated/reads/token";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { type Fleet, fleetOf } from "../core/fleet";
@@ -74,7 +76,7 @@ export async function requireGates(market: Market, { at, overview, nodes }: Grou
 function gatesView(network: Network, ask: Ask, first: number, count: number): View<readonly bigint[]> {
   const packed = { needs: packNeeds(ask.needs), ceiling: ask.ceiling, bond: ask.bond, probation: ask.probation };
   const args = [packed, BigInt(first), BigInt(count)];
-  return viewOf(network.contracts.Lens, LENS_ABI, "lens", "gates", args, (raw) => {
+  return viewOf(network.contracts.Lens, LENS_READS, "lens", "gates", args, (raw) => {
     if (!Array.isArray(raw) || raw.length !== count) throw lies("another number of gates than was asked for");
     return raw as bigint[];
   });
@@ -90,9 +92,9 @@ export async function readPurse(
   const { network, rpc } = market;
   const { address } = network.asset;
   const { Escrow } = network.contracts;
-  const credit = viewOf(Escrow, ESCROW_ABI, "escrow", "credit", [account], (raw) => raw as bigint);
+  const credit = viewOf(Escrow, ESCROW_READS, "escrow", "credit", [account], (raw) => raw as bigint);
   const of = (name: string, args: readonly unknown[]): View<bigint> =>
-    viewOf(address as Hex, TOKEN_ABI, "token", name, args, (raw) => raw as bigint);
+    viewOf(address as Hex, TOKEN_READS, "token", name, args, (raw) => raw as bigint);
   const token = address === null ? [] : [of("balanceOf", [account]), of("allowance", [account, spender])];
   const [held, [owned, balance, allowance]] = await Promise.all([
     rpc.one("eth_getBalance", [account, { blockHash: at.hash }]),
