@@ -7,7 +7,7 @@
 import type { Abi } from "viem";
 import { decodeFunctionResult, encodeFunctionData, keccak256 } from "viem/utils";
 
-import { fromHex, type Hex } from "../core/bytes";
+import { fromHex, type Hex, hexNumber } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { CONTRACTS } from "../generated/contracts";
 import { JOB_REGISTRY_READS } from "../generated/reads/job-registry";
@@ -321,8 +321,6 @@ function named(found: Block, hash: Hex): Block {
   if (found.hash !== hash) throw lies("another block than was asked for");
   return found;
 }
-
-const hexNumber = (number: number): Hex => `0x${number.toString(16)}`;
 
 const ASK_BITS = 80n;
 

@@ -2,7 +2,7 @@
 
 import { NODE_REGISTRY_READS } from "../generated/reads/node-registry";
 import { ZERO_ADDRESS } from "../generated/bounds";
-import type { Hex } from "../core/bytes";
+import { type Hex, hexWord } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { topicOf } from "../core/events";
 import { type Log, Strays } from "../core/logs";
@@ -50,7 +50,7 @@ export async function readOwned(market: Market, owner: Hex): Promise<Ground> {
 // be a file's: it counts where its transaction is in the log's block and has that log. Throws RPC_LIES where it has not.
 export async function readManifest(market: Market, node: number, head: Block): Promise<Hex | undefined> {
   const { network, past, rpc } = market;
-  const topics = [NAMING, `0x${node.toString(16).padStart(64, "0")}` as Hex];
+  const topics = [NAMING, hexWord(node)];
   const filter = { addresses: [network.contracts.NodeRegistry], topics };
   const range = { from: network.deployBlock, to: head.number, backwards: true };
   for await (const { logs } of past.logs(filter, range, new Span())) {

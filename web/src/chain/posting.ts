@@ -4,7 +4,7 @@
 import { ESCROW_READS } from "../generated/reads/escrow";
 import { LENS_READS } from "../generated/reads/lens";
 import { TOKEN_READS } from "../generated/reads/token";
-import type { Hex } from "../core/bytes";
+import { type Hex, hexNumber } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { type Fleet, fleetOf } from "../core/fleet";
 import { type Ask, askOf, type Immutables, nodeGate } from "../core/gates";
@@ -109,7 +109,7 @@ export async function readPurse(
 export async function dryRun(market: Market, call: Asked, from: Hex): Promise<void> {
   const at = await market.head();
   const { to, data, value } = call;
-  const asked = { from, to, data, value: `0x${value.toString(16)}` };
+  const asked = { from, to, data, value: hexNumber(value) };
   const [said] = await market.rpc.ask([{ method: "eth_call", params: [asked, { blockHash: at.hash }] }]);
   if (said?.ok === false) throw refusalIn(said, call.label) ?? new HearthError("RPC_ERROR", `the RPC cannot try ${call.label}: ${said.message}`);
   hexOf(resultOf(said, call.label), "an answer");

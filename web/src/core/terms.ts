@@ -2,7 +2,7 @@
 
 import { keccak256 } from "viem/utils";
 
-import { concat, fromHex, type Hex } from "./bytes";
+import { concat, fromHex, type Hex, hexWord } from "./bytes";
 import { HearthError } from "./errors";
 import type { Terms } from "./types";
 import { packTerms, type TermsWords } from "./words";
@@ -39,7 +39,7 @@ function wordHex(value: bigint | Hex): Hex {
     return value.toLowerCase() as Hex;
   }
   if (value < 0n || value >= 1n << 256n) throw new HearthError("BAD_WORD", "this does not fit in 256 bits");
-  return `0x${value.toString(16).padStart(64, "0")}`;
+  return hexWord(value);
 }
 
 function addressWord(address: string): bigint {

@@ -4,7 +4,7 @@
 import { dryRun, type Ground, mined, readGround, readPurse, requireGates } from "../chain/posting";
 import type { Market } from "../chain/market";
 import type { AttesterSet } from "../core/attesters";
-import type { Hex } from "../core/bytes";
+import { fromHex, type Hex } from "../core/bytes";
 import { cidOfDigest } from "../core/cid";
 import { HearthError } from "../core/errors";
 import { gatesOf } from "../core/fleet";
@@ -26,7 +26,6 @@ import type { ResolvedSpec } from "../core/resolve";
 import { type LoadedSpec, located } from "../core/spec";
 import type { Terms } from "../core/types";
 import { showAmount } from "../core/units";
-import { fromHex } from "../core/bytes";
 import { unpackPolicy } from "../core/words";
 import { approveExactly, requireNotFailed } from "./approving";
 import { type Call, postCall } from "./calls";
