@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { Ground } from "../src/chain/posting";
-import * as chain from "../src/chain/posting";
-import type { Market, Overview } from "../src/chain/market";
+import type { Ground } from "../src/chain/ground";
+import * as chain from "../src/chain/calling";
+import * as ground from "../src/chain/ground";
+import type { Overview } from "../src/chain/lens";
+import type { Market } from "../src/chain/market";
 import type { Hex } from "../src/core/bytes";
 import { HearthError } from "../src/core/errors";
 import { fleetOf } from "../src/core/fleet";
@@ -21,7 +23,8 @@ import { type NodeFields, nodeOf } from "./lanes";
 import { vectors } from "./vectors";
 import { type Answer, announced, failing, Scripted } from "./wallets";
 
-vi.mock("../src/chain/posting");
+vi.mock("../src/chain/calling");
+vi.mock("../src/chain/ground");
 
 interface Fleets {
   readonly deadAfter: number;
@@ -101,13 +104,13 @@ class Scene {
       read: async (_: unknown, ids: readonly Hex[]) => [ids.map((id) => this.words.get(id) ?? 0n)],
     };
     this.market = market as unknown as Market;
-    vi.mocked(chain.readGround).mockImplementation(async (_, at) => {
+    vi.mocked(ground.readGround).mockImplementation(async (_, at) => {
       const immutables = { deadAfter: FLEETS.deadAfter, minimumStake: BigInt(FLEETS.minimumStake) };
       const nodes = this.nodes.map(nodeOf);
       return { at, overview: this.overview, nodes, fleet: fleetOf(nodes, NOW, immutables), fees: { base: 1n, tip: 1n } } as Ground;
     });
     vi.mocked(chain.readPurse).mockImplementation(async () => this.purse);
-    vi.mocked(chain.requireGates).mockResolvedValue(undefined);
+    vi.mocked(ground.requireGates).mockResolvedValue(undefined);
     vi.mocked(chain.dryRun).mockResolvedValue(undefined);
     vi.mocked(chain.mined).mockResolvedValue({ ok: true, block: 6 });
   }
@@ -294,7 +297,7 @@ describe("posting", () => {
     ],
     [
       "an RPC whose gates differ",
-      () => vi.mocked(chain.requireGates).mockRejectedValue(new HearthError("RPC_LIES", "another gate")),
+      () => vi.mocked(ground.requireGates).mockRejectedValue(new HearthError("RPC_LIES", "another gate")),
       "RPC_LIES",
       {},
     ],

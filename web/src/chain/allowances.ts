@@ -3,7 +3,8 @@
 import { TOKEN_READS } from "../generated/reads/token";
 import type { Hex } from "../core/bytes";
 import type { Block } from "./answers";
-import { type Market, type View, viewOf } from "./market";
+import type { Market } from "./market";
+import { type View, viewOf } from "./view";
 
 export interface Allowance {
   readonly contract: "JobRegistry" | "NodeRegistry" | "Escrow";

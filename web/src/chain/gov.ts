@@ -19,7 +19,8 @@ import type { Policy } from "../core/types";
 import { unpackPolicy } from "../core/words";
 import { type Block, lies } from "./answers";
 import { Span } from "./logs";
-import { type Market, type View, viewOf } from "./market";
+import type { Market } from "./market";
+import { type View, viewOf } from "./view";
 
 // Changes whose states one request asks for.
 const AT_ONCE = 100;

@@ -12,7 +12,9 @@ import { eventsIn } from "../core/posted";
 import type { Node } from "../core/types";
 import { type Block, hexOf, lies, receipt } from "./answers";
 import { Span } from "./logs";
-import { type Market, type Overview, type View, viewOf } from "./market";
+import type { Overview } from "./lens";
+import type { Market } from "./market";
+import { type View, viewOf } from "./view";
 import { readFleet } from "./nodes";
 
 export interface NodeView {

@@ -2,6 +2,7 @@
 
 import { keccak256 } from "viem/utils";
 
+import { ZERO_HASH } from "../generated/bounds";
 import { concat, fromHex, type Hex, hexWord } from "./bytes";
 import { HearthError } from "./errors";
 import type { Terms } from "./types";
@@ -9,6 +10,9 @@ import { packTerms, type TermsWords } from "./words";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
+
+// Terms without any: their id tells with which chain id ids are made, and they stand where a call takes terms and goes by none.
+export const NO_TERMS: TermsWords = [0n, ZERO_HASH, 0n, 0n, 0n, 0n, 0n, 0n, ZERO_HASH];
 
 // Return keccak256(abi_encode(chain_id, registry, terms)), the id of a job; `chainId` is that at deployment.
 export function jobId(chainId: bigint, registry: string, terms: Terms): Hex {

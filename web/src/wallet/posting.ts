@@ -1,7 +1,8 @@
 // From shown terms to a posted job, exactly once: the order is that of `hearth submit` (hearth/client/posting/post.py). What was
 // journalled before is found first; what is new is refused, journalled, tried on the chain, and only then shown to the wallet.
 
-import { dryRun, type Ground, mined, readGround, readPurse, requireGates } from "../chain/posting";
+import { dryRun, mined, readPurse } from "../chain/calling";
+import { type Ground, readGround, requireGates } from "../chain/ground";
 import type { Market } from "../chain/market";
 import type { AttesterSet } from "../core/attesters";
 import { fromHex, type Hex } from "../core/bytes";

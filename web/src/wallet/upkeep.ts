@@ -5,9 +5,8 @@ import { encodeFunctionData } from "viem/utils";
 
 import type { Hex } from "../core/bytes";
 import type { Network } from "../core/network";
+import { NO_TERMS } from "../core/terms";
 import type { Task } from "../core/upkeep";
-import type { TermsWords } from "../core/words";
-import { ZERO_HASH } from "../generated/bounds";
 import { JOB_REGISTRY_CALLS } from "../generated/calls/job-registry";
 import { LENS_CALLS } from "../generated/calls/lens";
 import { NODE_REGISTRY_CALLS } from "../generated/calls/node-registry";
@@ -22,8 +21,6 @@ const OPS = {
   expire: UPKEEP.EXPIRE,
   check_liveness: UPKEEP.LIVENESS,
 } as const;
-
-const NO_TERMS: TermsWords = [0n, ZERO_HASH, 0n, 0n, 0n, 0n, 0n, 0n, ZERO_HASH];
 
 // Say whether a task may be one of several.
 export const canBatch = ({ does }: Task): boolean => does in OPS;

@@ -1,6 +1,6 @@
 // What an owner of nodes signs: registering one, and all that changes one.
 
-import { readPurse } from "../../chain/posting";
+import { readPurse } from "../../chain/calling";
 import type { Block } from "../../chain/answers";
 import type { Market } from "../../chain/market";
 import { ZERO_ADDRESS } from "../../generated/bounds";

@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { readGround, type Ground } from "../../chain/posting";
+import { type Ground, readGround } from "../../chain/ground";
 import type { AttesterSet } from "../../core/attesters";
 import { canonicalBytes } from "../../core/resolve";
 import { HearthError } from "../../core/errors";

@@ -2,7 +2,8 @@
 
 import { useState } from "preact/hooks";
 
-import { type Ground, readPurse, requireGates } from "../../chain/posting";
+import { readPurse } from "../../chain/calling";
+import { type Ground, requireGates } from "../../chain/ground";
 import type { Market } from "../../chain/market";
 import { asksOf, gatesOf, takers, workersInWords } from "../../core/fleet";
 import type { JobSpec } from "../../core/model";
