@@ -263,12 +263,32 @@ export function wordsOf(terms: unknown): TermsWords {
   return [submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash] as unknown as TermsWords;
 }
 
+interface Sent {
+  readonly to: Hex;
+  readonly data: Hex;
+  readonly value: bigint;
+  readonly label: string;
+}
+
+// What a document says beside its call.
+interface About {
+  readonly from: Hex;
+  readonly approve: bigint;
+  readonly key: string;
+  readonly chainId: bigint;
+}
+
 // What another machine, a Safe or the command reads: one call of an account, as --print-tx writes it.
-export function documentText(
-  { to, data, value, label }: { readonly to: Hex; readonly data: Hex; readonly value: bigint; readonly label: string },
-  { from, approve, key, chainId }: { readonly from: Hex; readonly approve: bigint; readonly key: string; readonly chainId: bigint },
-): string {
-  const written = {
+export const documentText = (call: Sent, about: About): string => written(documentFor(call, about));
+
+// Several calls of an account, in their order.
+export const documentsText = (calls: readonly (readonly [Sent, About])[]): string =>
+  written({ prepared: calls.map(([call, about]) => documentFor(call, about)) });
+
+const written = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+function documentFor({ to, data, value, label }: Sent, { from, approve, key, chainId }: About): Readonly<Record<string, unknown>> {
+  return {
     schema: "hearth.tx/1",
     action: label,
     chain_id: Number(chainId),
@@ -279,7 +299,6 @@ export function documentText(
     approve: String(approve),
     key,
   };
-  return `${JSON.stringify(written, null, 2)}\n`;
 }
 
 function matching(form: RegExp, value: unknown, where: string): string {
