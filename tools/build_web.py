@@ -59,7 +59,7 @@ _COMMENT = re.compile(r"^\s*(//|\*|/\*)")
 _IMPORT = re.compile(r"""(?m)(?:^(?:import|export)\b[^"';]*?\s?|\bimport\s*\(\s*)["'](?P<path>\.{1,2}/[^"']+)["']""")
 _READ = re.compile(
     r"(?m)^import\s+(?:type\s+)?(?:\{(?P<names>[^}]*)\}|\*\s*as\s+(?P<whole>\w+))"
-    r"""\s*from\s*["'][^"']*/generated/(?P<table>\w+)["']"""
+    r"""\s*from\s*["'][^"']*/generated/(?P<table>[\w/-]+)["']"""
 )
 
 
@@ -184,11 +184,13 @@ def unread(web: Path = WEB) -> Iterator[str]:
         for found in _READ.finditer(text):
             pattern = rf"\b{found['whole']}\.(\w+)" if found["whole"] else r"(\w+)(?:\s+as\s+\w+)?\s*(?:,|$)"
             read |= {(found["table"], name) for name in re.findall(pattern, found["names"] or text)}
-    for path in sorted((web / "src" / "generated").glob("*.ts")):
+    tables = web / "src" / "generated"
+    for path in sorted(tables.rglob("*.ts")):
+        table = path.relative_to(tables).with_suffix("").as_posix()
         for name in re.findall(r"^export const (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
-            if (path.stem, name) not in read:
-                mend = f"leave it out in tools/web_tables/{path.stem}.py"
-                yield f"web/src/generated/{path.name}: nobody reads {name}: {mend}"
+            if (table, name) not in read:
+                mend = f"leave it out in tools/web_tables/{table.partition('/')[0]}.py"
+                yield f"web/src/generated/{table}.ts: nobody reads {name}: {mend}"
 
 
 def check() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import secrets
 import stat
@@ -10,7 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from hearth.base.errors import BadDestination, ConfigError, StorageError
 
@@ -68,8 +69,8 @@ def check_private(path: Path, what: str) -> None:
 def new_file(path: Path, *, dry_run: bool = False) -> Iterator[IO[bytes]]:
     """Open a file that does not exist yet: what is written stands under its name once the context ends, or not at all.
 
-    A dry run writes it nowhere. Raises BadDestination where the name is taken or the file cannot be written, with
-    nothing left behind.
+    A dry run writes it nowhere. Raises BadDestination where the name is taken or the file cannot be written, and what
+    the context raises as it is; nothing is left behind.
     """
     if path.exists():
         raise BadDestination(f"{path} exists already", hint="name a file that does not exist")
@@ -79,18 +80,43 @@ def new_file(path: Path, *, dry_run: bool = False) -> Iterator[IO[bytes]]:
         return
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with draft.open("xb") as out:
+        with _refused_as(path):
+            raw = _Named(path, draft)
+        with io.BufferedWriter(raw) as out:
+            # What the caller reads meanwhile fails under its own name.
             yield out
-            out.flush()
-            os.fsync(out.fileno())
-        # A link takes no name that came meanwhile, unlike a renaming.
-        os.link(draft, path)
+            with _refused_as(path):
+                out.flush()
+                os.fsync(out.fileno())
+        with _refused_as(path):
+            # A link takes no name that came meanwhile, unlike a renaming.
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refused_as(path: Path) -> Iterator[None]:
+    """Name the file that was asked for where the system refuses to write it. Raises BadDestination."""
+    try:
+        yield
     except OSError as error:
         raise BadDestination(
             f"{path} cannot be written: {error.strerror}", hint="name another path, on a disk with room"
         ) from error
-    finally:
-        draft.unlink(missing_ok=True)
+
+
+class _Named(io.FileIO):
+    """A new file that says, where it cannot be written, under which name it was to stand."""
+
+    def __init__(self, path: Path, draft: Path) -> None:
+        super().__init__(draft, "xb")
+        self._path = path
+
+    def write(self, data: Any, /) -> int:
+        """Write as a file does. Raises BadDestination."""
+        with _refused_as(self._path):
+            return super().write(data)
 
 
 def replace_text(path: Path, text: str, *, durable: bool = False) -> None:

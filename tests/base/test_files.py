@@ -1,4 +1,4 @@
-"""hearth.base.files: what can be deleted, however deep."""
+"""hearth.base.files: what can be deleted, however deep; a new file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.base.files import delete_tree
+from hearth.base.errors import BadDestination
+from hearth.base.files import delete_tree, new_file
+from tests.kit.disks import MIB, fill, small_disk
 
 
 def test_delete_tree__a_thousand_levels_a_file_a_link_and_nothing__all_go(
@@ -29,3 +31,28 @@ def test_delete_tree__a_thousand_levels_a_file_a_link_and_nothing__all_go(
     (tmp_path / "file").write_text("")
     delete_tree(top, tmp_path / "file", tmp_path / "link", tmp_path / "absent")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_new_file__what_is_read_meanwhile_fails__is_not_said_to_be_the_file_that_is_written(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, new_file(tmp_path / "new") as out:
+        out.write(b"begun")
+        out.write((tmp_path / "lost").read_bytes())
+    assert caught.value.filename == str(tmp_path / "lost") and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [MIB, 10])
+def test_new_file__no_room__is_named_by_the_name_it_was_to_have(tmp_path: Path, size: int) -> None:
+    """Much is refused as it is written, little as it is flushed in the end."""
+    with small_disk(tmp_path / "full", MIB) as full:
+        fill(full / "rest")
+        said = r"full/new cannot be written: No space left"
+        with pytest.raises(BadDestination, match=said), new_file(full / "new") as out:
+            out.write(bytes(size))
+        assert [path.name for path in full.iterdir()] == ["rest"]
+
+
+def test_new_file__a_name_that_comes_meanwhile__keeps_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(BadDestination, match="new cannot be written: File exists"), new_file(tmp_path / "new") as out:
+        out.write(b"mine")
+        (tmp_path / "new").write_text("theirs")
+    assert (tmp_path / "new").read_text() == "theirs" and len(list(tmp_path.iterdir())) == 1

@@ -57,3 +57,12 @@ def test_tables__a_constant_that_nobody_reads__is_named(tmp_path: Path) -> None:
     (found,) = planted(tmp_path, generated__table=table, core__a=reader)
     assert found == "web/src/generated/table.ts: nobody reads UNREAD: leave it out in tools/web_tables/table.py"
     assert list(unread(tmp_path)) == [found]
+
+
+def test_tables__a_constant_of_a_folder__is_of_its_own_file(tmp_path: Path) -> None:
+    table = "export const READS = 1 as const;\n"
+    reader = 'import { READS } from "../generated/reads/job-registry";\n'
+    (found,) = planted(
+        tmp_path, **{"generated__reads__lens": table, "generated__reads__job-registry": table, "core__a": reader}
+    )
+    assert found == "web/src/generated/reads/lens.ts: nobody reads READS: leave it out in tools/web_tables/reads.py"

@@ -128,6 +128,10 @@ def test_submit__for_an_account_elsewhere__its_file_is_signed_by_that_account(
 ) -> None:
     place, page = desk.place, desk.page
     with at(place, chromium, "provider") as other:
+        # What it has in Escrow pays first: the file holds the withdrawal too.
+        lent = prepare(place, "submit", job_file(place, "lent"), "--anyway", "--account", "provider")["job"]
+        prepare(place, "job", "cancel", lent, "--account", "provider")
+        credit = place.market.credit(other.wallet.address)
         page.click("nav a[href='#/submit']")
         page.fill("#job-file", OPEN.format(name="elsewhere").replace(str(EXAMPLES / "failing") + "/", ""))
         item = page.locator("li", has_text="failing.wasm").first
@@ -137,6 +141,7 @@ def test_submit__for_an_account_elsewhere__its_file_is_signed_by_that_account(
         page.check("text=Post it anyway, though no worker can take it")
         page.click("#elsewhere summary")
         page.fill("#elsewhere-account", other.wallet.address)
+        page.check("text=Withdraw what its credit in Escrow pays of it first")
         text = desk.saved("text=Save what it is to sign")
         job = page.inner_text("#elsewhere [role=status] a")
         desk.untouched()
@@ -144,8 +149,9 @@ def test_submit__for_an_account_elsewhere__its_file_is_signed_by_that_account(
         desk.open(text, tmp_path)
         assert other.wallet.address in desk.alert("NOT_SENDER") and page.is_disabled("#sign-file")
         other.open(text, tmp_path)
-        assert job in other.told()
+        assert job in other.told() and "Withdraw" in other.told()
         other.sign()
+        assert credit > 0 and place.market.credit(other.wallet.address) == 0
 
     assert place.client.jobs.reads.look(job).posted.terms.submitter.lower() == other.wallet.address
     go(page, f"#/job/{job}")

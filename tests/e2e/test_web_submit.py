@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hearth.local.market import DEVNET_ACCOUNTS
+from hearth.protocol.formulas import escrow_at_post
 from hearth.protocol.types import State
 from tests.kit.browser import shoot, tab_to, watched
 from tests.kit.running import wait
@@ -304,6 +305,50 @@ def test_job__its_submitter__cancels_it(desk: Desk[WebWallet]) -> None:
     desk.page.wait_for_selector(".state-cancelled")
 
     assert desk.place.client.jobs.reads.look(job).units[0].state is State.CANCELLED
+
+
+def test_submit__credit_of_a_cancelled_job__pays_what_it_can_of_the_next(desk: Desk[WebWallet]) -> None:
+    page, place, wallet = desk.page, desk.place, desk.wallet
+    market, network = place.market, place.net.network
+    desk.ready("lent")
+    desk.sign()
+    lent = desk.posted()
+    page.click("text=Cancel unit 0")
+    page.wait_for_selector(".state-cancelled")
+    held = place.client.jobs.reads.look(lent)
+    credit = market.credit(wallet.address)
+    assert credit >= escrow_at_post(held.terms) > 0
+
+    desk.open()
+    text = OPEN.format(name="dearer", deadline="1h").replace("0.01/h", "0.5/h")
+    desk.write(text, module=EXAMPLES / "failing" / "failing.wasm")
+    desk.connect()
+    desk.bring()
+    desk.anyway()
+    box = page.locator("label:has(#use-credit)")
+    assert box.locator("data").get_attribute("value") == str(credit)
+    assert page.query_selector("#credit-first") is None
+    page.check("#use-credit")
+    shown = page.inner_text("#credit-first")
+    assert network.escrow in shown and "function withdraw" in shown and network.asset.symbol in shown
+    escrow = int(page.get_attribute("#escrow data", "value") or 0)
+    assert escrow > credit
+    shoot(page, "credit")
+    desk.sign()
+    job = desk.posted()
+    withdrawn, posted = (place.rpc("eth_getTransactionByHash", one) for one in wallet.sent[2:])
+
+    assert (withdrawn["to"], posted["to"]) == (network.escrow, network.jobs)
+    assert withdrawn["input"] == "0x" + market.calls.withdraw(wallet.address, credit).data.hex()
+    assert (int(withdrawn["value"], 16), int(posted["value"], 16)) == (0, escrow)
+    # All that was credit is in the new job's lock, and what it was short of came from the account.
+    assert market.credit(wallet.address) == 0
+    assert escrow_at_post(place.client.jobs.reads.look(job).terms) == escrow
+    fees = [place.rpc("eth_getTransactionReceipt", one) for one in wallet.sent[2:]]
+    gas = sum(int(one["gasUsed"], 16) * int(one["effectiveGasPrice"], 16) for one in fees)
+    first, last = (int(one["blockNumber"], 16) for one in fees)
+    before, after = (int(place.rpc("eth_getBalance", wallet.address, hex(at)), 16) for at in (first - 1, last))
+    assert before - after == escrow - credit + gas
 
 
 def test_submit__at_a_shared_address__no_wallet_is_asked(desk: Desk[WebWallet]) -> None:

@@ -86,6 +86,23 @@ def test_token__a_job__is_approved_posted_cancelled_and_its_credit_withdrawn(des
     credit = place.market.credit(account)
     assert credit == escrow
 
+    # Its credit pays the whole next job: withdrawn first, then approved and taken as exactly as any other.
+    desk.open()
+    desk.write(text.replace("name: token", "name: by credit"), module=EXAMPLES / "failing" / "failing.wasm")
+    desk.connect()
+    desk.bring()
+    desk.anyway()
+    page.check("#use-credit")
+    desk.sign()
+    desk.posted()
+    sent = [place.rpc("eth_getTransactionByHash", one) for one in wallet.sent[3:]]
+    assert [one["to"] for one in sent] == [network.escrow, network.asset.address.lower(), network.jobs]
+    assert [int(one["input"][-64:], 16) for one in sent[:2]] == [escrow, escrow]
+    assert (holds(place, account), place.market.credit(account)) == (before - escrow, 0)
+    page.click("text=Cancel unit 0")
+    page.wait_for_selector(".state-cancelled")
+    assert place.market.credit(account) == credit
+
     page.click("nav a[href='#/wallet']")
     assert exact(desk, "#credit") == credit and exact(desk, "#tokens") == before - escrow
     page.fill("#to-first", network.jobs)

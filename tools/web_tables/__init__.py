@@ -1,7 +1,8 @@
 """Write the library's tables as TypeScript for the page: web/src/generated/<name>.ts.
 
-Each module here but this one and __main__ is a file: its docstring is the file's comment, and `tables()` returns the
-constants by name. What a table says is read from the library; nothing is written down here a second time.
+Each module here but __main__ and those with a leading underscore is a file: its docstring is the file's comment, and
+`tables()` returns the constants by name. One with `folder()` instead is a folder of files: it returns the constants by
+the files' names. What a table says is read from the library; nothing is written down here a second time.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tools.vyper_files import ROOT
@@ -19,19 +21,22 @@ _SAFE = 2**53
 _WIDTH = 120
 
 
-def names() -> list[str]:
-    """Return the names of all files, sorted."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+def files() -> dict[Path, str]:
+    """Return every file with its text as the library of now would have it."""
+    found: dict[Path, str] = {}
+    for name in sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")):
+        module = importlib.import_module(f"{__name__}.{name}")
+        said = " ".join((module.__doc__ or "").split())
+        head = f"// {said}\n// Written by `python -m tools.web_tables`: change tools/web_tables/{name}.py.\n"
+        if hasattr(module, "folder"):
+            found |= {GENERATED / name / f"{one}.ts": head + _text(of) for one, of in module.folder().items()}
+        else:
+            found[GENERATED / f"{name}.ts"] = head + _text(module.tables())
+    return found
 
 
-def written(name: str) -> str:
-    """Return the text of a file as the library of now would have it."""
-    module = importlib.import_module(f"{__name__}.{name}")
-    said = " ".join((module.__doc__ or "").split())
-    lines = [f"// {said}", f"// Written by `python -m tools.web_tables`: change tools/web_tables/{name}.py."]
-    for constant, value in module.tables().items():
-        lines += ["", f"export const {constant} = {literal(value)} as const;"]
-    return "\n".join(lines) + "\n"
+def _text(constants: Mapping[str, Any]) -> str:
+    return "".join(f"\nexport const {constant} = {literal(value)} as const;\n" for constant, value in constants.items())
 
 
 def literal(value: Any, indent: int = 0) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tools.web_tables import GENERATED, names, written
+from tools.web_tables import GENERATED, files
 
 
 def main() -> int:
@@ -13,12 +13,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.web_tables", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file differs")
     options = parser.parse_args()
-    wanted = {GENERATED / f"{name}.ts": written(name) for name in names()}
+    wanted = files()
     if not options.check:
-        GENERATED.mkdir(parents=True, exist_ok=True)
         for path, text in wanted.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    there = {path: path.read_text(encoding="utf-8") for path in GENERATED.glob("*") if path.is_file()}
+    there = {path: path.read_text(encoding="utf-8") for path in GENERATED.rglob("*") if path.is_file()}
     wrong = sorted(path for path in {*wanted, *there} if wanted.get(path) != there.get(path))
     for path in wrong:
         print(f"{path}: differs from the library; make web-tables", file=sys.stderr)

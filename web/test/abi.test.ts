@@ -1,8 +1,7 @@
-import type { Abi, AbiParameter } from "viem";
+import type { Abi, AbiEvent, AbiParameter } from "viem";
 import { decodeErrorResult, decodeFunctionResult, encodeFunctionData, toEventSelector } from "viem/utils";
 import { describe, expect, it } from "vitest";
 
-import * as tables from "../src/generated/abi";
 import { EVENTS } from "../src/generated/events";
 import { REFUSED } from "../src/generated/reasons";
 import { vectors } from "./vectors";
@@ -17,7 +16,13 @@ interface Case {
   readonly answer_data: `0x${string}`;
 }
 
-const cases = vectors<Record<string, readonly Case[]>>("abi");
+const { functions, events, refusal } = vectors<{
+  readonly functions: Record<string, readonly Case[]>;
+  readonly events: readonly AbiEvent[];
+  readonly refusal: Abi[number];
+}>("abi");
+const files = import.meta.glob<Record<string, Abi>>("../src/generated/{reads,calls}/*.ts", { eager: true });
+const tables: Readonly<Record<string, Abi>> = Object.assign({}, ...Object.values(files)) as Record<string, Abi>;
 
 // A vector's value as viem takes it: tuples by the names of their components, whole numbers as viem has them.
 function value(said: Said, parameter: AbiParameter): unknown {
@@ -40,10 +45,10 @@ function plain(decoded: unknown): unknown {
 }
 
 describe("abi", () => {
-  it.each(Object.entries(cases).flatMap(([constant, all]) => all.map((one, at) => [constant, one.name, at % 2, one])))(
+  it.each(Object.entries(functions).flatMap(([constant, all]) => all.map((one, at) => [constant, one.name, at % 2, one])))(
     "%s %s encodes and decodes as the library (%i)",
     (constant, name, _, one) => {
-      const abi = tables[constant as keyof typeof tables] as Abi;
+      const abi = tables[constant as string] as Abi;
       const { args, data, answer, answer_data } = one as Case;
       const entry = abi.find((each) => "name" in each && each.name === name);
       if (entry?.type !== "function") throw new Error(`${String(constant)} has no ${String(name)}`);
@@ -58,19 +63,19 @@ describe("abi", () => {
 
   it("has every function in a vector, and each contract in a constant", () => {
     for (const [constant, abi] of Object.entries(tables)) {
-      if (constant === "EVENT_ABI" || constant === "REFUSAL_ABI") continue;
-      const named = (cases[constant] ?? []).map((one) => one.name);
-      expect(new Set(named)).toEqual(new Set((abi as Abi).map((one) => ("name" in one ? one.name : ""))));
+      const named = (functions[constant] ?? []).map((one) => one.name);
+      expect(new Set(named)).toEqual(new Set(abi.map((one) => ("name" in one ? one.name : ""))));
     }
+    expect(Object.keys(functions).sort()).toEqual(Object.keys(tables).sort());
   });
 
   it("has the events that the decoder knows, under the same topics", () => {
-    const topics = tables.EVENT_ABI.map((event) => [event.name, toEventSelector(event)]).sort();
+    const topics = events.map((event) => [event.name, toEventSelector(event)]).sort();
     expect(topics).toEqual(EVENTS.map((event) => [event.name, event.topic]).sort());
   });
 
   it("has the refusal under its selector", () => {
     const data = `${REFUSED}${(1037).toString(16).padStart(64, "0")}` as const;
-    expect(decodeErrorResult({ abi: tables.REFUSAL_ABI, data }).args).toEqual([1037n]);
+    expect(decodeErrorResult({ abi: [refusal], data }).args).toEqual([1037n]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 
-import * as chain from "../src/chain/posting";
+import * as chain from "../src/chain/calling";
 import type { Market } from "../src/chain/market";
 import type { Hex } from "../src/core/bytes";
 import { codeOf, HearthError } from "../src/core/errors";
@@ -12,7 +12,7 @@ import { unpackOffer } from "../src/core/words";
 import { vectors } from "./vectors";
 import { announced, failing, Scripted } from "./wallets";
 
-vi.mock("../src/chain/posting");
+vi.mock("../src/chain/calling");
 
 const NETWORKS = vectors<{ networks: Record<string, unknown> }>("calls").networks;
 const ME: Hex = `0x${"aa".repeat(20)}`;

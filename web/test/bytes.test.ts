@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { compare, concat, equal, fromHex, sha256, toHex, utf8 } from "../src/core/bytes";
+import { compare, concat, equal, fromHex, hexAddress, hexNumber, hexWord, sha256, toHex, utf8 } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
 
 describe("bytes", () => {
@@ -18,6 +18,16 @@ describe("bytes", () => {
       code = codeOf(error);
     }
     expect(code).toBe("BAD_HEX");
+  });
+
+  it("writes whole numbers as providers, words and addresses have them", () => {
+    expect([hexNumber(0), hexNumber(255n), hexWord(255), hexWord(2n ** 256n - 1n), hexAddress(1n)]).toEqual([
+      "0x0",
+      "0xff",
+      `0x${"0".repeat(62)}ff`,
+      `0x${"f".repeat(64)}`,
+      `0x${"0".repeat(39)}1`,
+    ]);
   });
 
   it("orders as Python orders bytes", () => {

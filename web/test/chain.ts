@@ -10,7 +10,8 @@ import { fromHex, type Hex } from "../src/core/bytes";
 import type { Contract, Network } from "../src/core/network";
 import { jobIdOfWords } from "../src/core/terms";
 import { pack, type TermsWords } from "../src/core/words";
-import { JOB_REGISTRY_ABI, LENS_ABI } from "../src/generated/abi";
+import { JOB_REGISTRY_READS } from "../src/generated/reads/job-registry";
+import { LENS_READS } from "../src/generated/reads/lens";
 import { CONTRACTS, NODE_PARAMETERS } from "../src/generated/contracts";
 import { WORDS } from "../src/generated/words";
 import { vectors } from "./vectors";
@@ -170,15 +171,15 @@ interface Called {
 
 function called({ to, data }: { to: Hex; data: Hex }): Hex {
   if (to === told.contracts.JobRegistry) {
-    const { functionName, args } = decodeFunctionData({ abi: JOB_REGISTRY_ABI, data }) as Called;
-    const said = (result: Hex): Hex => encodeFunctionResult({ abi: JOB_REGISTRY_ABI, functionName, result } as never);
+    const { functionName, args } = decodeFunctionData({ abi: JOB_REGISTRY_READS, data }) as Called;
+    const said = (result: Hex): Hex => encodeFunctionResult({ abi: JOB_REGISTRY_READS, functionName, result } as never);
     if (functionName === "RULES") return said(told.contracts.Rules);
     const [terms] = args as [Record<string, unknown>];
     const names = ["submitter", "spec", "needs", "money", "limits", "judge_data", "judge", "policy", "parents_hash"];
     return said(jobIdOfWords(network.jobChainId, to, names.map((name) => terms[name]) as unknown as TermsWords));
   }
-  const { functionName, args } = decodeFunctionData({ abi: LENS_ABI, data }) as Called;
-  return encodeFunctionResult({ abi: LENS_ABI, functionName, result: viewed(functionName, args) } as never);
+  const { functionName, args } = decodeFunctionData({ abi: LENS_READS, data }) as Called;
+  return encodeFunctionResult({ abi: LENS_READS, functionName, result: viewed(functionName, args) } as never);
 }
 
 const wordOf = (job: string): bigint => {

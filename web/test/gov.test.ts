@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 
 import type { Block } from "../src/chain/answers";
 import { readGovernance } from "../src/chain/gov";
-import type { Market, Overview, View } from "../src/chain/market";
+import type { Overview } from "../src/chain/lens";
+import type { Market } from "../src/chain/market";
+import type { View } from "../src/chain/view";
 import type { Hex } from "../src/core/bytes";
 import { type Change, changeId, changeOf } from "../src/core/changes";
 import { type EventName, topicOf } from "../src/core/events";

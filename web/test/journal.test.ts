@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import type { Overview } from "../src/chain/market";
+import type { Overview } from "../src/chain/lens";
 import type { Hex } from "../src/core/bytes";
 import { networkOf } from "../src/core/network";
 import { jobIdOfWords } from "../src/core/terms";

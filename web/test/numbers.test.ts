@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { ceilDiv, floorDiv, floorDivInt, maxBig, minBig, small } from "../src/core/numbers";
+import { bpsPercent, ceilDiv, floorDiv, floorDivInt, maxBig, minBig, percent, small } from "../src/core/numbers";
 import { outcome } from "./lanes";
 
 describe("division", () => {
@@ -37,5 +37,12 @@ describe("bigints", () => {
     expect(small(2n ** 53n - 1n)).toBe(Number.MAX_SAFE_INTEGER);
     expect(outcome(() => small(2n ** 53n))).toEqual({ code: "TOO_LARGE" });
     expect(outcome(() => small(-(2n ** 53n) - 1n))).toEqual({ code: "TOO_LARGE" });
+  });
+});
+
+describe("percent", () => {
+  it("is whole, half up, and nothing of nothing", () => {
+    expect([percent(1, 200), percent(1, 201), percent(2, 3), percent(0, 5), percent(5, 5), percent(0, 0)]).toEqual(["1 %", "0 %", "67 %", "0 %", "100 %", ""]);
+    expect([bpsPercent(9_949), bpsPercent(9_950), bpsPercent(0)]).toEqual(["99 %", "100 %", "0 %"]);
   });
 });

@@ -1,27 +1,32 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { Ground } from "../src/chain/posting";
-import * as chain from "../src/chain/posting";
-import type { Market, Overview } from "../src/chain/market";
+import type { Ground } from "../src/chain/ground";
+import * as chain from "../src/chain/calling";
+import * as ground from "../src/chain/ground";
+import type { Overview } from "../src/chain/lens";
+import type { Market } from "../src/chain/market";
 import type { Hex } from "../src/core/bytes";
 import { HearthError } from "../src/core/errors";
 import { fleetOf } from "../src/core/fleet";
 import { escrowAtPost } from "../src/core/money";
 import { type Network, networkOf } from "../src/core/network";
-import { draftTerms } from "../src/core/posting";
+import { draftTerms, postGas } from "../src/core/posting";
 import { resolve, specDigest } from "../src/core/resolve";
 import { loadSpec } from "../src/core/spec";
 import { packUnit } from "../src/core/words";
 import { NEW_UNIT } from "../src/core/types";
+import { WITHDRAW_GAS } from "../src/generated/posting";
 import { STATE } from "../src/generated/states";
 import { fateOf, Journal, type Kept, type Shelf } from "../src/wallet/journal";
+import { withdrawCall } from "../src/wallet/calls";
 import { type Choice, type Draft, Posting } from "../src/wallet/posting";
 import { Session, type Shown } from "../src/wallet/request";
 import { type NodeFields, nodeOf } from "./lanes";
 import { vectors } from "./vectors";
 import { type Answer, announced, failing, Scripted } from "./wallets";
 
-vi.mock("../src/chain/posting");
+vi.mock("../src/chain/calling");
+vi.mock("../src/chain/ground");
 
 interface Fleets {
   readonly deadAfter: number;
@@ -101,14 +106,15 @@ class Scene {
       read: async (_: unknown, ids: readonly Hex[]) => [ids.map((id) => this.words.get(id) ?? 0n)],
     };
     this.market = market as unknown as Market;
-    vi.mocked(chain.readGround).mockImplementation(async (_, at) => {
+    vi.mocked(ground.readGround).mockImplementation(async (_, at) => {
       const immutables = { deadAfter: FLEETS.deadAfter, minimumStake: BigInt(FLEETS.minimumStake) };
       const nodes = this.nodes.map(nodeOf);
       return { at, overview: this.overview, nodes, fleet: fleetOf(nodes, NOW, immutables), fees: { base: 1n, tip: 1n } } as Ground;
     });
     vi.mocked(chain.readPurse).mockImplementation(async () => this.purse);
-    vi.mocked(chain.requireGates).mockResolvedValue(undefined);
-    vi.mocked(chain.dryRun).mockResolvedValue(undefined);
+    vi.mocked(ground.requireGates).mockResolvedValue(undefined);
+    vi.mocked(chain.readFees).mockResolvedValue({ base: 1n, tip: 1n });
+    vi.mocked(chain.dryRun).mockReset().mockResolvedValue(undefined);
     vi.mocked(chain.mined).mockResolvedValue({ ok: true, block: 6 });
   }
 
@@ -143,7 +149,7 @@ class Scene {
     const shown = this.session.shown() as Shown;
     const terms = draftTerms(draft.loaded, draft.document, draft.digest, shown.account, this.network, { policyWord: this.overview.policy, now: this.overview.time });
     return this.posting()
-      .post(draft, { shown, escrow: escrowAtPost(terms), anyway: true, again: false })
+      .post(draft, { shown, escrow: escrowAtPost(terms), credit: 0n, anyway: true, again: false })
       .then(
         () => new HearthError("POSTED", ""),
         (error: unknown) => error as HearthError,
@@ -157,7 +163,7 @@ class Scene {
     if (shown === undefined) throw new Error("nothing shown");
     const { loaded, document, digest } = draft;
     const terms = draftTerms(loaded, document, digest, ME, this.network, { policyWord: this.overview.policy, now: NOW });
-    const chosen: Choice = { shown, escrow: escrowAtPost(terms), anyway: true, again: false, ...choice };
+    const chosen: Choice = { shown, escrow: escrowAtPost(terms), credit: 0n, anyway: true, again: false, ...choice };
     return this.posting().post(draft, chosen).then(({ job, earlier }) => `${earlier ? "earlier " : ""}${job}`, codeOf);
   }
 }
@@ -294,7 +300,7 @@ describe("posting", () => {
     ],
     [
       "an RPC whose gates differ",
-      () => vi.mocked(chain.requireGates).mockRejectedValue(new HearthError("RPC_LIES", "another gate")),
+      () => vi.mocked(ground.requireGates).mockRejectedValue(new HearthError("RPC_LIES", "another gate")),
       "RPC_LIES",
       {},
     ],
@@ -385,5 +391,100 @@ describe("posting in a market of a token", () => {
     scene.wallet.answers["eth_sendTransaction"] = failing({ code: 4001 });
     expect(await scene.post()).toBe("USER_REFUSED");
     expect(scene.jobs).toEqual([]);
+  });
+});
+
+describe.each(["coin", "token"] as const)("posting by credit in a market of a %s", (kind) => {
+  interface Asked {
+    readonly to: Hex;
+    readonly data: Hex;
+    readonly value: Hex;
+  }
+
+  // A scene whose wallet does what it is asked, and what it was asked.
+  async function scened(): Promise<{ scene: Scene; asked: Asked[]; escrow: bigint; gas: bigint }> {
+    const scene = new Scene(kind);
+    const asked: Asked[] = [];
+    const { Escrow, JobRegistry } = scene.network.contracts;
+    scene.wallet.answers["eth_sendTransaction"] = (params: readonly unknown[]) => {
+      const one = params[0] as Asked;
+      asked.push(one);
+      if (one.to === JobRegistry) scene.mine();
+      const last = BigInt(`0x${one.data.slice(-64)}`);
+      const { coin, asset, credit } = scene.purse;
+      if (one.to === Escrow) scene.purse = { ...scene.purse, coin: kind === "coin" ? coin + last : coin, asset: asset + last, credit: credit - last };
+      if (one.to === scene.network.asset.address) scene.purse = { ...scene.purse, allowance: last };
+      return HASH;
+    };
+    const { loaded, document, digest } = await draftOf(scene.text);
+    const terms = draftTerms(loaded, document, digest, ME, scene.network, { policyWord: POLICY, now: NOW });
+    return { scene, asked, escrow: escrowAtPost(terms), gas: 3n * (postGas(scene.network) + WITHDRAW_GAS) };
+  }
+
+  it.each([1n, 2n])("withdraws what was shown, and then posts for the whole escrow, from no more than it must have: 1/%s", async (part) => {
+    const { scene, asked, escrow, gas } = await scened();
+    const credit = escrow / part;
+    const rest = escrow - credit;
+    scene.purse = { coin: gas + (kind === "coin" ? rest : 0n), asset: rest, credit: credit + (part === 1n ? 9n : 0n), allowance: 0n };
+    const job = await scene.post(scene.text, { credit });
+    const { Escrow, JobRegistry } = scene.network.contracts;
+    expect(asked.map(({ to }) => to)).toEqual([Escrow, ...(kind === "token" ? [scene.network.asset.address] : []), JobRegistry]);
+    expect(asked[0]).toMatchObject({ data: withdrawCall(scene.network, ME, credit).data, value: "0x0" });
+    expect(BigInt(asked.at(-1)?.value ?? 0)).toBe(kind === "coin" ? escrow : 0n);
+    if (kind === "token") expect(scene.purse.allowance).toBe(escrow);
+    expect([scene.jobs, scene.purse.credit]).toEqual([[job], part === 1n ? 9n : 0n]);
+    expect(scene.notes.slice(0, 4)).toEqual(["looking", "journalling", "withdrawing", "waiting"]);
+    // Each is tried before the wallet is asked for it.
+    expect(vi.mocked(chain.dryRun).mock.calls.map(([, call]) => call.to)).toEqual(asked.map(({ to }) => to));
+  });
+
+  it.each<[string, (scene: Scene, escrow: bigint) => void, bigint, string]>([
+    ["less credit than was shown", (scene) => (scene.purse = { ...scene.purse, credit: 6n }), 7n, "CHANGED"],
+    ["more credit than was shown", (scene) => (scene.purse = { ...scene.purse, credit: 8n }), 7n, "CHANGED"],
+    ["no credit", () => undefined, 7n, "CHANGED"],
+    ["a lack beside it", (scene) => (scene.purse = { coin: 5n, asset: 5n, credit: 7n, allowance: 0n }), 7n, "FUNDS_SHORT"],
+    [
+      "a withdrawal that the chain refuses",
+      (scene) => {
+        scene.purse = { ...scene.purse, credit: 7n };
+        vi.mocked(chain.dryRun).mockRejectedValue(new HearthError("REFUSED", "escrow: short"));
+      },
+      7n,
+      "REFUSED",
+    ],
+  ])("stops at %s before the wallet is asked, and keeps nothing", async (_, arrange, credit, code) => {
+    const { scene, asked, escrow } = await scened();
+    arrange(scene, escrow);
+    expect([await scene.post(scene.text, { credit }), asked, scene.jobs]).toEqual([code, [], []]);
+  });
+
+  it("posts nothing where the withdrawal fails", async () => {
+    const { scene, asked } = await scened();
+    scene.purse = { ...scene.purse, credit: 7n };
+    vi.mocked(chain.mined).mockResolvedValue({ ok: false, block: 6 });
+    expect(await scene.post(scene.text, { credit: 7n })).toBe("TX_FAILED");
+    expect([asked.map(({ to }) => to), scene.jobs]).toEqual([[scene.network.contracts.Escrow], []]);
+  });
+
+  it("leaves credit alone that was not chosen, and names it where its owner is short", async () => {
+    const { scene, asked } = await scened();
+    scene.purse = { ...scene.purse, credit: 7n };
+    await scene.post(scene.text);
+    expect([asked.some(({ to }) => to === scene.network.contracts.Escrow), scene.purse.credit]).toEqual([false, 7n]);
+    const short = (await scened()).scene;
+    short.purse = { coin: 0n, asset: 0n, credit: 7n, allowance: 0n };
+    await short.session.connect();
+    const refused = await short.refused();
+    expect([refused.code, refused.message.endsWith("more is its credit in Escrow")]).toEqual(["FUNDS_SHORT", true]);
+  });
+
+  it("is counted for an account that signs elsewhere, no further than the job takes", async () => {
+    const { scene, escrow } = await scened();
+    const draft = await draftOf(scene.text);
+    for (const [credit, fromCredit, pays] of [[7n, true, 7n], [escrow + 1n, true, escrow], [7n, false, 0n]] as const) {
+      scene.purse = { coin: 0n, asset: 0n, credit, allowance: 0n };
+      const ready = await scene.posting().prepare(draft, ME, { escrow, anyway: true, again: false }, fromCredit);
+      expect([ready.credit, ready.posted, scene.sent]).toEqual([pays, false, 0]);
+    }
   });
 });

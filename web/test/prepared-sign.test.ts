@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { Market } from "../src/chain/market";
-import * as chain from "../src/chain/posting";
+import * as chain from "../src/chain/calling";
 import type { Hex } from "../src/core/bytes";
 import { HearthError } from "../src/core/errors";
 import { networkOf } from "../src/core/network";
@@ -12,7 +12,7 @@ import { type Signed, SignedCalls, type SignedShelf } from "../src/wallet/signed
 import { vectors } from "./vectors";
 import { type Answer, announced, failing, Scripted } from "./wallets";
 
-vi.mock("../src/chain/posting");
+vi.mock("../src/chain/calling");
 
 type Json = Readonly<Record<string, unknown>>;
 interface Data {

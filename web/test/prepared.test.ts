@@ -8,7 +8,10 @@ import { type Network, networkOf } from "../src/core/network";
 import { documentText, documentsOf, MOST_CALLS, MOST_TEXT, type Prepared, preparedOf, termsIn } from "../src/core/prepared";
 import { jobId } from "../src/core/terms";
 import { tellOf } from "../src/core/told";
-import { JOB_REGISTRY_ABI, STEWARD_ABI, TOKEN_ABI } from "../src/generated/abi";
+import { JOB_REGISTRY_CALLS } from "../src/generated/calls/job-registry";
+import { STEWARD_CALLS } from "../src/generated/calls/steward";
+import { STEWARD_READS } from "../src/generated/reads/steward";
+import { TOKEN_CALLS } from "../src/generated/calls/token";
 import { vectors } from "./vectors";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -100,7 +103,7 @@ describe("a prepared call", () => {
     ["of a contract of another market", (good) => ({ ...good, to: ANYBODY }), "WRONG_MARKET"],
     ["of a contract that nobody prepares calls of", (good) => ({ ...good, to: NETWORKS.coin.contracts.Lens }), "WRONG_MARKET"],
     ["of an unknown selector", (good) => ({ ...good, data: `0xdeadbeef${String(good["data"]).slice(10)}` }), "BAD_TX"],
-    ["of a view", (good) => ({ ...good, data: `${encodeFunctionData({ abi: STEWARD_ABI, functionName: "council" })}` }), "BAD_TX"],
+    ["of a view", (good) => ({ ...good, data: `${encodeFunctionData({ abi: STEWARD_READS, functionName: "council" })}` }), "BAD_TX"],
     ["with something behind its arguments", (good) => ({ ...good, data: `${String(good["data"])}00` }), "BAD_TX"],
     ["that pays the Steward", (good) => ({ ...good, value: "1" }), "BAD_TX"],
     ["that approves for nothing", (good) => ({ ...good, approve: "1" }), "BAD_TX"],
@@ -121,10 +124,10 @@ describe("a prepared call", () => {
   });
 
   it("that nothing prepares is read by nobody, whatever else would refuse it later", async () => {
-    const views = STEWARD_ABI.filter((entry) => entry.type === "function" && entry.stateMutability === "view" && entry.inputs.length === 0);
+    const views = STEWARD_READS.filter((entry) => entry.inputs.length === 0);
     expect(views.length).toBeGreaterThan(0);
     for (const { name } of views) {
-      const data = encodeFunctionData({ abi: STEWARD_ABI as Abi, functionName: name });
+      const data = encodeFunctionData({ abi: STEWARD_READS as Abi, functionName: name });
       const document = { ...other("pause").document, data };
       await expect(preparedOf(JSON.stringify(document), NETWORKS.coin)).rejects.toThrow("calls nothing of Steward");
     }
@@ -138,7 +141,7 @@ describe("a prepared call", () => {
   });
 
   it("of a change that no Steward queues is refused", async () => {
-    const data = encodeFunctionData({ abi: STEWARD_ABI, functionName: "queue", args: [7n, 1n, 0n] });
+    const data = encodeFunctionData({ abi: STEWARD_CALLS, functionName: "queue", args: [7n, 1n, 0n] });
     expect(await codeOf({ ...other("queue").document, data })).toBe("BAD_TX");
   });
 
@@ -155,7 +158,7 @@ describe("a prepared call", () => {
     const one = other("post");
     const [call] = (await preparedOf(JSON.stringify(one.document), NETWORKS.coin)) as [Prepared];
     const args = [call.args["terms"], [`0x${"0".repeat(63)}1`, `0x${"e".repeat(64)}`]];
-    const data = encodeFunctionData({ abi: JOB_REGISTRY_ABI, functionName: "post", args: args as never });
+    const data = encodeFunctionData({ abi: JOB_REGISTRY_CALLS, functionName: "post", args: args as never });
     expect(await codeOf({ ...one.document, data })).toBe("BAD_TX");
   });
 });
@@ -166,7 +169,7 @@ describe("an approval in a file", () => {
   const approval = (spender: Hex, of: bigint): Json => ({
     ...post.document,
     to: NETWORKS.token.asset.address,
-    data: encodeFunctionData({ abi: TOKEN_ABI, functionName: "approve", args: [spender, of] }),
+    data: encodeFunctionData({ abi: TOKEN_CALLS, functionName: "approve", args: [spender, of] }),
     approve: "0",
   });
   const jobs = NETWORKS.token.contracts.JobRegistry;

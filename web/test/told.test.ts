@@ -16,7 +16,7 @@ import { type Told, tellOf } from "../src/core/told";
 import type { Terms } from "../src/core/types";
 import { formatAmount } from "../src/core/units";
 import { packPolicy, unpackPolicy } from "../src/core/words";
-import { STEWARD_ABI } from "../src/generated/abi";
+import { STEWARD_CALLS } from "../src/generated/calls/steward";
 import { POLICY_FIELDS } from "../src/generated/changes";
 import { MANIFEST_BYTES } from "../src/generated/owners";
 import { WORDS } from "../src/generated/words";
@@ -52,7 +52,7 @@ describe("a policy that is announced or carried out", () => {
   const announcedWord = packPolicy({ ...REAL, ackTime: REAL.ackTime + 1, openClaimAfter: REAL.openClaimAfter + 7 });
 
   it.each(["queue", "execute"] as const)("by %s stands there whole, whatever a provider says of today's", async (functionName) => {
-    const data = encodeFunctionData({ abi: STEWARD_ABI, functionName, args: [1n, announcedWord, 0n] });
+    const data = encodeFunctionData({ abi: STEWARD_CALLS, functionName, args: [1n, announcedWord, 0n] });
     const call = await read({ to: NETWORK.contracts.Steward, data, value: 0n, label: `steward.${functionName}` });
     const change = changeOf(1n, announcedWord, 0n);
     const names = POLICY_FIELDS.map(([name]) => name);
@@ -149,7 +149,7 @@ describe("the document of a registration or an offer", () => {
   it("of another digest than the call's is refused, and behind a call that names none", async () => {
     const { document } = await firstManifest("de");
     for (const call of await calls(theirs, "another")) expect(await read(call).then(() => "taken", codeOf)).toBe("BAD_TX");
-    const data = encodeFunctionData({ abi: STEWARD_ABI, functionName: "accept_council" });
+    const data = encodeFunctionData({ abi: STEWARD_CALLS, functionName: "accept_council" });
     const call = { to: NETWORK.contracts.Steward, data: `${data}${document.slice(2)}` as Hex, value: 0n, label: "steward.accept_council" };
     expect(await read(call).then(() => "taken", codeOf)).toBe("BAD_TX");
   });

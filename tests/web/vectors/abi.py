@@ -9,29 +9,30 @@ from typing import Any
 from hearth.base.abi import encode
 from hearth.market.abi import codec, type_of
 from hearth.market.calls import token_call
-from hearth.market.contracts import CONTRACTS
-from tools.web_tables import abi
+from tools.web_tables import _abi
 
 
 def cases() -> Any:
-    """Return by constant and function two draws of arguments and answer, each with its bytes."""
+    """Return by constant and function two draws of arguments and answer with their bytes; events; the refusal."""
     draw = random.Random(20)
-    tables = abi.tables()
-    found: dict[str, list[dict[str, Any]]] = {}
-    for constant, entries in tables.items():
-        if constant in ("EVENT_ABI", "REFUSAL_ABI"):
-            continue
-        contract = next((name for name in CONTRACTS if f"{abi._constant(name)}_ABI" == constant), None)
-        found[constant] = [_case(contract, entry, draw) for entry in entries for _ in range(2)]
-    return found
+    wanted = {
+        _abi.constant_of(contract, what): (contract, names)
+        for what, table in (("READS", _abi.READ), ("CALLS", _abi.SIGNED))
+        for contract, names in table.items()
+    }
+    functions = {
+        constant: [_case(contract, entry, draw) for entry in _abi.functions_of(contract, names) for _ in range(2)]
+        for constant, (contract, names) in wanted.items()
+    }
+    return {"functions": functions, "events": _abi.events(), "refusal": _abi.refusal()}
 
 
-def _case(contract: str | None, entry: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+def _case(contract: str, entry: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     name = entry["name"]
     args = [_value(type_of(p), draw) for p in entry["inputs"]]
     kinds = [type_of(p) for p in entry["outputs"]]
     answer = [_value(kind, draw) for kind in kinds]
-    data = token_call(name, *args) if contract is None else codec(contract).encode(name, *args)
+    data = token_call(name, *args) if contract == _abi.TOKEN else codec(contract).encode(name, *args)
     return {
         "name": name,
         "args": [_said(value) for value in args],

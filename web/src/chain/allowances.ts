@@ -1,9 +1,10 @@
 // What an account lets the market's contracts take of its tokens. Only those that ask a token for money are asked about.
 
-import { TOKEN_ABI } from "../generated/abi";
+import { TOKEN_READS } from "../generated/reads/token";
 import type { Hex } from "../core/bytes";
 import type { Block } from "./answers";
-import { type Market, type View, viewOf } from "./market";
+import type { Market } from "./market";
+import { type View, viewOf } from "./view";
 
 export interface Allowance {
   readonly contract: "JobRegistry" | "NodeRegistry" | "Escrow";
@@ -18,7 +19,7 @@ export async function readAllowances(market: Market, at: Block, account: Hex): P
   const { contracts, asset } = market.network;
   const token = asset.address;
   if (token === null) return [];
-  const view = (spender: Hex): View<bigint> => viewOf(token, TOKEN_ABI, "token", "allowance", [account, spender], (raw) => raw as bigint);
+  const view = (spender: Hex): View<bigint> => viewOf(token, TOKEN_READS, "token", "allowance", [account, spender], (raw) => raw as bigint);
   const amounts = await market.read(at, ...SPENDERS.map((contract) => view(contracts[contract])));
   return SPENDERS.map((contract, place) => ({ contract, spender: contracts[contract], amount: amounts[place] ?? 0n }));
 }

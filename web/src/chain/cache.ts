@@ -8,7 +8,7 @@
 
 import { keccak256 } from "viem/utils";
 
-import { type Hex, utf8 } from "../core/bytes";
+import { type Hex, hexNumber, utf8 } from "../core/bytes";
 import { type Log, logsOf } from "../core/logs";
 import type { Network } from "../core/network";
 import { CONTRACTS } from "../generated/contracts";
@@ -459,11 +459,10 @@ const markOf = ([chunk]: readonly Chunk[]): Mark => (chunk as Chunk).head.mark;
 const weightOf = (log: Log): number => log.data.length + 70 * log.topics.length + 330;
 const sizeOf = (logs: readonly Log[]): number => logs.reduce((sum, log) => sum + weightOf(log), 0);
 
-const quantity = (value: number): string => `0x${value.toString(16)}`;
 
 // A log as providers send it, so that it is read back as theirs are.
 function asSent({ address, topics, data, blockNumber, blockHash, txHash, logIndex }: Log): Record<string, unknown> {
-  const place = { blockNumber: quantity(blockNumber), blockHash, transactionHash: txHash, logIndex: quantity(logIndex) };
+  const place = { blockNumber: hexNumber(blockNumber), blockHash, transactionHash: txHash, logIndex: hexNumber(logIndex) };
   return { address, topics, data, ...place };
 }
 

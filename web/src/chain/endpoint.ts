@@ -3,6 +3,8 @@
 // An answer has a deadline for all of it, a cap in bytes, the ids that were asked, and a shape. Whatever fails any of
 // this is a ProviderFailed; what the provider itself answers as an error is an answer.
 
+import { readBody } from "./body";
+
 export interface Ask {
   readonly method: string;
   readonly params: readonly unknown[];
@@ -85,9 +87,10 @@ export class Endpoint {
         signal: abort.signal,
       });
       if (answer.status === 413) throw new ProviderFailed(this.name, "it is asked for too much", 0, true);
-      const text = await this.#text(answer);
+      const bytes = await readBody(answer, MAX_ANSWER);
+      if (bytes === undefined) throw new ProviderFailed(this.name, `an answer of more than ${MAX_ANSWER} bytes`, 0, true);
       if (answer.status === 429) throw new ProviderFailed(this.name, "it is asked too often", waitOf(answer));
-      const parsed = parsedOrNone(text);
+      const parsed = parsedOrNone(new TextDecoder().decode(bytes));
       // Many say what is wrong in JSON-RPC's form, under any status.
       if (parsed === undefined) throw new ProviderFailed(this.name, `HTTP ${answer.status}, and no JSON`, waitOf(answer));
       return parsed;
@@ -96,24 +99,6 @@ export class Endpoint {
       throw new ProviderFailed(this.name, abort.signal.aborted ? `no answer in ${this.timeout} ms` : "it cannot be reached");
     } finally {
       clearTimeout(timer);
-    }
-  }
-
-  async #text(answer: Response): Promise<string> {
-    const reader = answer.body?.getReader();
-    if (reader === undefined) return "";
-    const decoder = new TextDecoder();
-    let text = "";
-    let size = 0;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return text + decoder.decode();
-      size += value.length;
-      if (size > MAX_ANSWER) {
-        await reader.cancel();
-        throw new ProviderFailed(this.name, `an answer of more than ${MAX_ANSWER} bytes`, 0, true);
-      }
-      text += decoder.decode(value, { stream: true });
     }
   }
 

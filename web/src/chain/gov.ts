@@ -3,7 +3,9 @@
 
 import type { Abi } from "viem";
 
-import { NODE_REGISTRY_ABI, RULES_ABI, STEWARD_ABI } from "../generated/abi";
+import { NODE_REGISTRY_READS } from "../generated/reads/node-registry";
+import { RULES_READS } from "../generated/reads/rules";
+import { STEWARD_READS } from "../generated/reads/steward";
 import { ZERO_ADDRESS } from "../generated/bounds";
 import { EXECUTED, LIFE, MAX_LOOKED, OVER } from "../generated/changes";
 import { BOUNDS } from "../generated/events";
@@ -17,7 +19,8 @@ import type { Policy } from "../core/types";
 import { unpackPolicy } from "../core/words";
 import { type Block, lies } from "./answers";
 import { Span } from "./logs";
-import { type Market, type View, viewOf } from "./market";
+import type { Market } from "./market";
+import { type View, viewOf } from "./view";
 
 // Changes whose states one request asks for.
 const AT_ONCE = 100;
@@ -34,7 +37,7 @@ export async function readGovernance(market: Market, at: Block): Promise<Read> {
   const { network } = market;
   const { Steward, Rules, NodeRegistry } = network.contracts;
   const strays = new Strays();
-  const seat = (name: string): View<Hex> => address(Steward, STEWARD_ABI, "steward", name);
+  const seat = (name: string): View<Hex> => address(Steward, STEWARD_READS, "steward", name);
   const of = (to: Hex, abi: Abi, label: string): readonly [View<Hex>, View<Hex>, View<number>] => [
     address(to, abi, label, "governor"),
     address(to, abi, label, "offered_governor"),
@@ -45,9 +48,9 @@ export async function readGovernance(market: Market, at: Block): Promise<Read> {
       at,
       market.overview(),
       ...([seat("council"), seat("offered_council"), seat("guardian")] as const),
-      viewOf(Steward, STEWARD_ABI, "steward", "DELAY", [], seconds),
-      ...of(Rules, RULES_ABI, "rules"),
-      ...of(NodeRegistry, NODE_REGISTRY_ABI, "nodes"),
+      viewOf(Steward, STEWARD_READS, "steward", "DELAY", [], seconds),
+      ...of(Rules, RULES_READS, "rules"),
+      ...of(NodeRegistry, NODE_REGISTRY_READS, "nodes"),
     ),
     readChanges(market, at, strays),
     policiesSet(market, at, strays),
@@ -93,7 +96,7 @@ async function readChanges(market: Market, at: Block, strays: Strays): Promise<{
   const held: HeldChange[] = [];
   for (let start = 0; start < wanted.length; start += AT_ONCE) {
     const some = wanted.slice(start, start + AT_ONCE);
-    const states = await market.read(at, ...some.map((one) => viewOf(Steward, STEWARD_ABI, "steward", "changes", [one.change], big)));
+    const states = await market.read(at, ...some.map((one) => viewOf(Steward, STEWARD_READS, "steward", "changes", [one.change], big)));
     some.forEach((one, place) => held.push(...heldOf(one, states[place] as bigint, strays)));
   }
   const over = held.filter((one) => !isOpen({ state: stateOfChange(one.held, at.time) })).slice(-OVER);

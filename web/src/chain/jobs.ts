@@ -16,7 +16,8 @@ import type { Block } from "./answers";
 import { lies } from "./answers";
 import { arraysOf, readLeases, readRows, type Row } from "./leases";
 import { Span } from "./logs";
-import type { Market, Overview } from "./market";
+import type { Overview } from "./lens";
+import type { Market } from "./market";
 
 // Touched units of an array that has not ended, beyond which a list goes by its header.
 const LISTED = 1_024;

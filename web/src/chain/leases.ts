@@ -6,7 +6,8 @@ import type { Posted } from "../core/posted";
 import { jobOf, resumedFrom, type StoredUnit, storedLease } from "../core/stored";
 import type { Header } from "../core/types";
 import { type Block, lies } from "./answers";
-import { type Market, PAGE, type Status } from "./market";
+import { PAGE, type Status } from "./lens";
+import type { Market } from "./market";
 
 // Pages of Lens that one request carries.
 const AT_ONCE = 4;

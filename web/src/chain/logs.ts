@@ -3,7 +3,7 @@
 // Public nodes serve ranges of 10,000 blocks, some of 5, and say so in their own words: any refusal of a range of more
 // than one block is taken for "too wide", and so is an answer that is longer than is read. Mirrors hearth/chain/rpc.py `logs`.
 
-import type { Hex } from "../core/bytes";
+import { type Hex, hexNumber } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { type Log, logsOf } from "../core/logs";
 import { type Block, block, lies } from "./answers";
@@ -92,7 +92,7 @@ async function answered(rpc: Rpc, asks: readonly Ask[], wide: boolean): Promise<
   }
 }
 
-export const blockAsk = (number: number): Ask => ({ method: "eth_getBlockByNumber", params: [`0x${number.toString(16)}`, false] });
+export const blockAsk = (number: number): Ask => ({ method: "eth_getBlockByNumber", params: [hexNumber(number), false] });
 
 // The block that was asked for by its number; undefined where the provider has none there, or says anything else.
 export function blockOf(said: Said | undefined, number: number): Block | undefined {
@@ -120,8 +120,8 @@ export function asked(filter: Filter, piece: { from: number; to: number }): Reco
   return {
     address: filter.addresses,
     topics: filter.topics,
-    fromBlock: `0x${piece.from.toString(16)}`,
-    toBlock: `0x${piece.to.toString(16)}`,
+    fromBlock: hexNumber(piece.from),
+    toBlock: hexNumber(piece.to),
   };
 }
 

@@ -1,7 +1,7 @@
 // What the logs tell of one node: its leases and what became of its stake. Newest first and no further back than is asked for, since a
 // chain may be old; new blocks are added to what is known.
 
-import type { Hex } from "../core/bytes";
+import { type Hex, hexWord } from "../core/bytes";
 import { stakeIn } from "../core/earnings";
 import type { HearthError } from "../core/errors";
 import { type MarketEvent, topicOf } from "../core/events";
@@ -51,7 +51,7 @@ export class NodeReader {
     readonly jobs: Jobs,
     readonly node: number,
   ) {
-    this.#topic = `0x${node.toString(16).padStart(64, "0")}`;
+    this.#topic = hexWord(node);
   }
 
   // Read up to a block; the first time so far back as `ENOUGH` says. Throws as `Market.past.logs` does, and RPC_LIES where no log

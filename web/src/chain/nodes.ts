@@ -4,7 +4,8 @@ import type { Node } from "../core/types";
 import { unpack } from "../core/words";
 import { WORDS } from "../generated/words";
 import type { Block } from "./answers";
-import { type Market, type Overview, PAGE } from "./market";
+import { type Overview, PAGE } from "./lens";
+import type { Market } from "./market";
 
 // Pages of Lens that one request carries.
 const AT_ONCE = 4;

@@ -1,8 +1,8 @@
 // One node as its page and its owner look at it: its record, the key that it is offered to, the manifest that it named last.
 
-import { NODE_REGISTRY_ABI } from "../generated/abi";
+import { NODE_REGISTRY_READS } from "../generated/reads/node-registry";
 import { ZERO_ADDRESS } from "../generated/bounds";
-import type { Hex } from "../core/bytes";
+import { type Hex, hexWord } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { topicOf } from "../core/events";
 import { type Log, Strays } from "../core/logs";
@@ -12,7 +12,9 @@ import { eventsIn } from "../core/posted";
 import type { Node } from "../core/types";
 import { type Block, hexOf, lies, receipt } from "./answers";
 import { Span } from "./logs";
-import { type Market, type Overview, type View, viewOf } from "./market";
+import type { Overview } from "./lens";
+import type { Market } from "./market";
+import { type View, viewOf } from "./view";
 import { readFleet } from "./nodes";
 
 export interface NodeView {
@@ -50,7 +52,7 @@ export async function readOwned(market: Market, owner: Hex): Promise<Ground> {
 // be a file's: it counts where its transaction is in the log's block and has that log. Throws RPC_LIES where it has not.
 export async function readManifest(market: Market, node: number, head: Block): Promise<Hex | undefined> {
   const { network, past, rpc } = market;
-  const topics = [NAMING, `0x${node.toString(16).padStart(64, "0")}` as Hex];
+  const topics = [NAMING, hexWord(node)];
   const filter = { addresses: [network.contracts.NodeRegistry], topics };
   const range = { from: network.deployBlock, to: head.number, backwards: true };
   for await (const { logs } of past.logs(filter, range, new Span())) {
@@ -78,5 +80,5 @@ const NAMING = [topicOf("NodeRegistered"), topicOf("OfferChanged")];
 
 function offeredView({ network }: Market, id: number): View<Hex> {
   const to = network.contracts.NodeRegistry;
-  return viewOf(to, NODE_REGISTRY_ABI, "nodes", "offered_operator", [BigInt(id)], (raw) => hexOf(raw, "an operator", 20));
+  return viewOf(to, NODE_REGISTRY_READS, "nodes", "offered_operator", [BigInt(id)], (raw) => hexOf(raw, "an operator", 20));
 }

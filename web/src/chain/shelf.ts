@@ -1,7 +1,7 @@
 // What is kept from visit to visit, on a store that may be missing, slow, full, or hold anything: bounded in size, and
 // never in anybody's way. Whatever goes wrong means that nothing is kept, and is told to nobody.
 
-import type { Hex } from "../core/bytes";
+import { type Hex, toHex } from "../core/bytes";
 import type { Mark } from "./logs";
 
 // One thing that is kept: its head says what it is, its text holds it. Texts never change: a new one has a new id.
@@ -183,7 +183,7 @@ const idOf = (value: unknown): string[] => [fieldsOf(value)["id"]].filter((id) =
 
 const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> => (typeof value === "object" && value !== null ? { ...value } : {});
 
-const newId = (): string => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const newId = (): string => toHex(crypto.getRandomValues(new Uint8Array(16))).slice(2);
 
 const LATE = Symbol("late");
 

@@ -7,7 +7,8 @@ import type { Work } from "../core/upkeep";
 import { isBlocked, isFinished } from "../core/view";
 import type { Block } from "./answers";
 import { Jobs, type Standing } from "./jobs";
-import { type Market, PAGE } from "./market";
+import { PAGE } from "./lens";
+import type { Market } from "./market";
 
 // Jobs that are looked at, the newest ones, and touched units of one of them.
 const MOST_JOBS = 5_000;

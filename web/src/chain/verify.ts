@@ -13,7 +13,8 @@ import { ZERO_ADDRESS } from "../generated/bounds";
 import type { Block } from "./answers";
 import { arraysOf, readLeases, readRows, statusOf } from "./leases";
 import { Span } from "./logs";
-import { type Market, PAGE } from "./market";
+import { PAGE } from "./lens";
+import type { Market } from "./market";
 import { readFleet } from "./nodes";
 
 // Faults that are listed; there may be more.

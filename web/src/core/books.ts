@@ -1,7 +1,7 @@
 // Escrow's books as its events tell them, and how they differ from what storage says. Mirrors Books, _compare_books and
 // _compare_holds of hearth/client/verify.py. Amounts are base units.
 
-import type { Hex } from "./bytes";
+import { type Hex, hexWord } from "./bytes";
 import type { MarketEvent } from "./events";
 import { shownKey } from "./sentences";
 import { unpackShare } from "./words";
@@ -118,7 +118,7 @@ export function holdFaults(
 // Return the nodes whose stake is not what is locked for them; `registry` is the node registry's address.
 export function stakeFaults(books: Books, nodes: Iterable<{ id: number; stake: bigint }>, registry: Hex): string[] {
   return [...nodes].flatMap(({ id, stake }) => {
-    const locked = books.locked(registry, `0x${id.toString(16).padStart(64, "0")}`);
+    const locked = books.locked(registry, hexWord(id));
     return locked === stake ? [] : [`node ${id} has a stake of ${stake}, and ${locked} is locked for it`];
   });
 }

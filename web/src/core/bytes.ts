@@ -21,6 +21,13 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
+// A whole number that is not negative as providers write it, without leading zeros; as a word of 32 bytes; as an address.
+export const hexNumber = (value: bigint | number): Hex => `0x${value.toString(16)}`;
+
+export const hexWord = (value: bigint | number): Hex => `0x${value.toString(16).padStart(64, "0")}`;
+
+export const hexAddress = (value: bigint): Hex => `0x${value.toString(16).padStart(40, "0")}`;
+
 export function equal(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }

@@ -1,7 +1,7 @@
 // What a market's Steward knows of a change: an operation, its word and a salt. Mirrors hearth/market/changes.py.
 
 import { ADDRESS_OPS, CHANGE_OP, OFFERS } from "../generated/changes";
-import type { Hex } from "./bytes";
+import { type Hex, hexAddress, hexNumber, hexWord } from "./bytes";
 import { HearthError } from "./errors";
 import { keccakOf } from "./terms";
 import { type Asset, showAmount } from "./units";
@@ -27,7 +27,7 @@ export function changeOf(op: bigint, word: bigint, salt: bigint): Change {
   }
   const change = { op: Number(op) as ChangeOp, word, salt };
   if (namesAnAddress(change.op) && word >> 160n !== 0n) {
-    throw new HearthError("BAD_CHANGE", `0x${word.toString(16)} is no address`);
+    throw new HearthError("BAD_CHANGE", `${hexNumber(word)} is no address`);
   }
   return change;
 }
@@ -39,14 +39,14 @@ export const namesAnAddress = (op: ChangeOp): boolean => WITH_ADDRESS.has(op);
 export const changeId = (change: Change): Hex => keccakOf([BigInt(change.op), change.word, change.salt]);
 
 // Return the address that a change's word is.
-export const changeAddress = (change: Change): Hex => `0x${change.word.toString(16).padStart(40, "0")}`;
+export const changeAddress = (change: Change): Hex => hexAddress(change.word);
 
 // Return what a change does, in one line that needs nothing else; amounts are of the market's asset.
 export function changeInWords(change: Change, asset: Asset): string {
   const address = change.word === 0n ? "nobody" : changeAddress(change);
   switch (change.op) {
     case CHANGE_OP.SET_POLICY:
-      return `policy 0x${change.word.toString(16).padStart(64, "0")} for new jobs`;
+      return `policy ${hexWord(change.word)} for new jobs`;
     case CHANGE_OP.SET_MINIMUM_STAKE:
       return `new nodes stake at least ${showAmount(change.word, asset)}`;
     case CHANGE_OP.OFFER_POSTS:

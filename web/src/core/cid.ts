@@ -3,7 +3,7 @@
 
 import { blake3 } from "@noble/hashes/blake3"; // a dependency of viem as well
 
-import { concat, equal, sha256, toHex } from "./bytes";
+import { concat, equal, hexNumber, sha256, toHex } from "./bytes";
 import { HearthError } from "./errors";
 import {
   BLAKE3,
@@ -130,9 +130,9 @@ export function cidFromBytes(raw: Bytes, shown?: string): Cid {
   if (version !== 1 || codec === undefined || hashCode === undefined || length === undefined) {
     throw bad(`${name} is no CID of version 0 or 1`);
   }
-  if (!CODEC_NAMES.has(codec)) throw bad(`${name}: codec 0x${codec.toString(16)} is not one of ${list(CODEC_NAMES)}`);
+  if (!CODEC_NAMES.has(codec)) throw bad(`${name}: codec ${hexNumber(codec)} is not one of ${list(CODEC_NAMES)}`);
   if (!HASH_NAMES.has(hashCode)) {
-    throw bad(`${name}: hash 0x${hashCode.toString(16)} is not one of ${list(HASH_NAMES)}`);
+    throw bad(`${name}: hash ${hexNumber(hashCode)} is not one of ${list(HASH_NAMES)}`);
   }
   const digest = raw.slice(length < 0x80 ? 4 : 5);
   if (hashCode === IDENTITY && digest.length > MAX_INLINE_BYTES) {
@@ -171,7 +171,7 @@ export function checkBlockSize(block: Uint8Array): void {
 }
 
 // Return what a codec is called: raw, dag-pb or dag-cbor.
-export const codecName = (codec: number): string => CODEC_NAMES.get(codec) ?? `0x${codec.toString(16)}`;
+export const codecName = (codec: number): string => CODEC_NAMES.get(codec) ?? hexNumber(codec);
 
 // ---- inside ----
 

@@ -5,7 +5,7 @@
 import { SENTINEL } from "../generated/bounds";
 import { BOUNDS, EVENTS, TERMS_KINDS } from "../generated/events";
 import { OUTCOME, VERDICT } from "../generated/states";
-import type { Hex } from "./bytes";
+import { type Hex, hexNumber } from "./bytes";
 import { changeId, changeOf } from "./changes";
 import { HearthError } from "./errors";
 import type { Log } from "./logs";
@@ -155,7 +155,7 @@ function checkUnit(name: EventName, big: (name: string) => bigint): void {
     unpackHeader(big("word"));
     return;
   }
-  if (index >= BOUNDS.units) throw badLog(`no job has a unit 0x${index.toString(16)}`);
+  if (index >= BOUNDS.units) throw badLog(`no job has a unit ${hexNumber(index)}`);
   if (name === "CheckpointPaid") {
     if (big("attempt") > BOUNDS.attempt) throw badLog(`no unit has an attempt ${big("attempt")}`);
     return;

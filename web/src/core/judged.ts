@@ -4,7 +4,7 @@
 import type { Abi } from "viem";
 import { decodeFunctionData, encodeFunctionData } from "viem/utils";
 
-import { ATTESTERS_ABI } from "../generated/abi";
+import { ATTESTERS_CALLS } from "../generated/calls/attesters";
 import { STATE, TERMS_FLAG } from "../generated/states";
 import type { Hex } from "./bytes";
 import type { MarketEvent } from "./events";
@@ -70,7 +70,7 @@ export const setDigest = (keys: readonly Hex[], quorum: bigint): bigint =>
 // contract takes no fewer signatures than its set asks for; which of its keys signed is not recomputed here.
 export function confirmationIn(data: Hex, packed: TermsWords, index: number): Confirmation | null {
   try {
-    const abi: Abi = ATTESTERS_ABI;
+    const abi: Abi = ATTESTERS_CALLS;
     const told = decodeFunctionData({ abi, data });
     const [terms, unit, keys, quorum, signatures] = told.args as [unknown, bigint, readonly Hex[], bigint, readonly unknown[]];
     if (told.functionName !== "confirm" || encodeFunctionData({ abi, functionName: "confirm", args: told.args as [] }) !== data) return null;

@@ -1,6 +1,7 @@
 // Whole numbers: division with a direction, and the one way from a bigint to a number. Money is a bigint from the word
 // that it was read in to the text that is shown; times, counts and shares are numbers.
 
+import { BPS } from "../generated/bounds";
 import { HearthError } from "./errors";
 
 // Divide, rounding down, as Python's // does for negative numbers too. Throws DIVIDE_BY_ZERO.
@@ -31,6 +32,11 @@ export function small(value: bigint): number {
   if (!Number.isSafeInteger(number)) throw new HearthError("TOO_LARGE", "this number is too large to count with");
   return number;
 }
+
+// A share as whole percent, half up, as the commands print it; "" of nothing.
+export const percent = (part: number, of: number): string => (of === 0 ? "" : `${Math.floor((200 * part + of) / (2 * of))} %`);
+
+export const bpsPercent = (bps: number): string => percent(bps, Number(BPS));
 
 function divideByZero(): HearthError {
   return new HearthError("DIVIDE_BY_ZERO", "a share of nothing has no value");

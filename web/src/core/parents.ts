@@ -5,7 +5,7 @@
 import { MAX_PARENTS, ZERO_HASH } from "../generated/bounds";
 import { CONDITION, ENDED, PROGRESS } from "../generated/parents";
 import { OUTCOME, STATE, UNIT_FLAG } from "../generated/states";
-import type { Hex } from "./bytes";
+import { type Hex, hexNumber, hexWord } from "./bytes";
 import { HearthError } from "./errors";
 import { keccakOf } from "./terms";
 import { type Header, isTerminal } from "./types";
@@ -27,7 +27,7 @@ export function packParents(parents: readonly Parent[]): readonly Hex[] {
   if (parents.length === 0) return [];
   if (parents.length > MAX_PARENTS) throw bad(`${parents.length} parents are more than ${MAX_PARENTS}`);
   const conditions = parents.reduce((sum, one, at) => sum | (BigInt(one.condition) << BigInt(2 * at)), 0n);
-  return [`0x${conditions.toString(16).padStart(64, "0")}`, ...parents.map((one) => one.job)];
+  return [hexWord(conditions), ...parents.map((one) => one.job)];
 }
 
 // Return the parents of a posted list. Throws BAD_PARENTS for one that no `post` takes.
@@ -36,7 +36,7 @@ export function unpackParents(packed: readonly Hex[]): readonly Parent[] {
   if (first === undefined) return [];
   const conditions = BigInt(first);
   if (ids.length < 1 || ids.length > MAX_PARENTS || conditions >> BigInt(2 * ids.length) !== 0n) {
-    throw bad(`${ids.length} parents with conditions 0x${conditions.toString(16)}`);
+    throw bad(`${ids.length} parents with conditions ${hexNumber(conditions)}`);
   }
   return ids.map((job, at) => ({ job, condition: conditionOf((conditions >> BigInt(2 * at)) & 3n) }));
 }

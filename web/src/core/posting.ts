@@ -2,7 +2,7 @@
 // the checks of post.py. Amounts are base units, gas prices wei; `now` is the second of the block that was read.
 
 import { ENDED } from "../generated/parents";
-import { APPROVE_GAS, ASKED, LEAST_TIP, MOST_TIP, POST_GAS } from "../generated/posting";
+import { APPROVE_GAS, ASKED, LEAST_TIP, MOST_TIP, POST_GAS, WITHDRAW_GAS } from "../generated/posting";
 import { GATE, UNIT_FLAG } from "../generated/states";
 import { type AttesterSet, judgeDataOf, requireSet } from "./attesters";
 import { type Hex, sha256, toHex } from "./bytes";
@@ -144,6 +144,26 @@ export function requireFunds(account: Hex, network: Network, purse: Purse, units
   const need = gas + (native ? units : 0n);
   const verb = native && units > 0n ? `${what} and its gas take` : `the gas of ${what} takes`;
   if (purse.coin < need) throw short(account, name, native ? asset : NATIVE, purse.coin, need, verb);
+}
+
+// What of an account's credit in Escrow pays for a job, where its owner has it pay first.
+export const creditFor = (owned: bigint, escrow: bigint): bigint => minBig(owned, escrow);
+
+// The gas of posting after a withdrawal of credit, which is a call of its own.
+export const postGasAfter = (network: Pick<Network, "asset">, credit: bigint): bigint => postGas(network) + (credit > 0n ? WITHDRAW_GAS : 0n);
+
+// Refuse a post that an account cannot pay after so much of its credit. Mirrors `_require_price` of
+// hearth/client/posting/post.py. Throws FUNDS_SHORT, which names the credit where none of it was to pay.
+export function requirePrice(account: Hex, network: Network, purse: Purse, escrow: bigint, credit: bigint, fees: Fees): void {
+  const { asset } = network;
+  const what = credit === 0n ? "this job" : `this job, after ${showAmount(credit, asset)} of credit,`;
+  try {
+    requireFunds(account, network, purse, escrow - credit, gasCost(postGasAfter(network, credit), fees), what);
+  } catch (error) {
+    if (!(error instanceof HearthError) || purse.credit === 0n || credit > 0n) throw error;
+    const said = `${error.message}; ${showAmount(purse.credit, asset)} more is its credit in Escrow`;
+    throw new HearthError(error.code, said, `have its credit pay first, or withdraw it; ${error.hint}`);
+  }
 }
 
 // Name what a person would call the same job: everything but salt, clock and policy. The page's own journal goes by it, on one

@@ -6,7 +6,11 @@
 import type { Abi } from "viem";
 import { decodeFunctionData, encodeFunctionData } from "viem/utils";
 
-import { ESCROW_ABI, JOB_REGISTRY_ABI, NODE_REGISTRY_ABI, STEWARD_ABI, TOKEN_ABI } from "../generated/abi";
+import { ESCROW_CALLS } from "../generated/calls/escrow";
+import { JOB_REGISTRY_CALLS } from "../generated/calls/job-registry";
+import { NODE_REGISTRY_CALLS } from "../generated/calls/node-registry";
+import { STEWARD_CALLS } from "../generated/calls/steward";
+import { TOKEN_CALLS } from "../generated/calls/token";
 import { MAX_UINT } from "../generated/bounds";
 import { fromHex, type Hex, sha256, toHex } from "./bytes";
 import { HearthError } from "./errors";
@@ -75,11 +79,11 @@ const nothing = (_: Args): bigint => 0n;
 // contracts is refused: nobody prepares it. One that is added here needs its words in `told.ts` and its gas in `wallet/prepared.ts`.
 const CALLS = {
   JobRegistry: {
-    abi: JOB_REGISTRY_ABI,
+    abi: JOB_REGISTRY_CALLS,
     takes: { post: (args: Args) => escrowAtPost(termsIn(args)), cancel: nothing, accept: nothing },
   },
   NodeRegistry: {
-    abi: NODE_REGISTRY_ABI,
+    abi: NODE_REGISTRY_CALLS,
     takes: {
       register: (args: Args) => args["stake"] as bigint,
       add_stake: (args: Args) => args["amount"] as bigint,
@@ -93,9 +97,9 @@ const CALLS = {
       exit_finish: nothing,
     },
   },
-  Escrow: { abi: ESCROW_ABI, takes: { withdraw: nothing } },
+  Escrow: { abi: ESCROW_CALLS, takes: { withdraw: nothing } },
   Steward: {
-    abi: STEWARD_ABI,
+    abi: STEWARD_CALLS,
     takes: {
       queue: nothing,
       drop: nothing,
@@ -106,7 +110,7 @@ const CALLS = {
       accept_governor: nothing,
     },
   },
-  token: { abi: TOKEN_ABI, takes: { approve: nothing } },
+  token: { abi: TOKEN_CALLS, takes: { approve: nothing } },
 } as const satisfies Record<string, { readonly abi: Abi; readonly takes: Readonly<Record<string, (args: Args) => bigint>> }>;
 
 // Read a file: one hearth.tx/1, or a report that holds one or several under `prepared`, in their order. Throws BAD_TX.
@@ -259,12 +263,32 @@ export function wordsOf(terms: unknown): TermsWords {
   return [submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash] as unknown as TermsWords;
 }
 
+interface Sent {
+  readonly to: Hex;
+  readonly data: Hex;
+  readonly value: bigint;
+  readonly label: string;
+}
+
+// What a document says beside its call.
+interface About {
+  readonly from: Hex;
+  readonly approve: bigint;
+  readonly key: string;
+  readonly chainId: bigint;
+}
+
 // What another machine, a Safe or the command reads: one call of an account, as --print-tx writes it.
-export function documentText(
-  { to, data, value, label }: { readonly to: Hex; readonly data: Hex; readonly value: bigint; readonly label: string },
-  { from, approve, key, chainId }: { readonly from: Hex; readonly approve: bigint; readonly key: string; readonly chainId: bigint },
-): string {
-  const written = {
+export const documentText = (call: Sent, about: About): string => written(documentFor(call, about));
+
+// Several calls of an account, in their order.
+export const documentsText = (calls: readonly (readonly [Sent, About])[]): string =>
+  written({ prepared: calls.map(([call, about]) => documentFor(call, about)) });
+
+const written = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+function documentFor({ to, data, value, label }: Sent, { from, approve, key, chainId }: About): Readonly<Record<string, unknown>> {
+  return {
     schema: "hearth.tx/1",
     action: label,
     chain_id: Number(chainId),
@@ -275,7 +299,6 @@ export function documentText(
     approve: String(approve),
     key,
   };
-  return `${JSON.stringify(written, null, 2)}\n`;
 }
 
 function matching(form: RegExp, value: unknown, where: string): string {

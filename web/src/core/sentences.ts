@@ -5,7 +5,7 @@ import { SENTINEL } from "../generated/bounds";
 import { EVENTS } from "../generated/events";
 import { OUTCOME_WORDS } from "../generated/sentences";
 import { OUTCOME, STATE, VERDICT } from "../generated/states";
-import { fromHex, type Hex } from "./bytes";
+import { fromHex, type Hex, hexWord } from "./bytes";
 import { changeInWords, changeOf } from "./changes";
 import { cidOfDigest, cidOfRoot } from "./cid";
 import { type EventName, type EventNamed, isUnitEvent, type MarketEvent, type NodeUnitEvent } from "./events";
@@ -232,7 +232,7 @@ function marketText(event: Extract<MarketEvent, { name: MarketName }>, asset: As
     }
     case "PolicyChanged": {
       const before = event.until === 0 ? "and no other" : `the previous one is taken until ${moment(event.until)}`;
-      return `policy 0x${event.policy.toString(16).padStart(64, "0")} for new jobs, ${before}`;
+      return `policy ${hexWord(event.policy)} for new jobs, ${before}`;
     }
     case "Paused":
       return `paused until ${moment(event.until)}`;

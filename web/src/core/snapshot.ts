@@ -2,7 +2,7 @@
 // follow, each other one holds those of a range of blocks. Whoever wrote it is a stranger: nothing here believes it.
 
 import { CONTRACTS } from "../generated/contracts";
-import type { Hex } from "./bytes";
+import { type Hex, hexNumber } from "./bytes";
 import { HearthError } from "./errors";
 import { type Log, logsOf } from "./logs";
 import type { Network } from "./network";
@@ -93,7 +93,7 @@ function partOf(line: string, network: Network, last: Last): Part | undefined {
       index = at;
       const contract = CONTRACTS.find((one) => one === name);
       if (contract === undefined) return undefined;
-      const place = { blockNumber: hexOf(number), blockHash: hash, transactionHash: txHash, logIndex: hexOf(at) };
+      const place = { blockNumber: hexNumber(number), blockHash: hash, transactionHash: txHash, logIndex: hexNumber(at) };
       raw.push({ address: network.contracts[contract], topics, data, ...place });
     }
   }
@@ -117,4 +117,3 @@ const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? val
 const lower = (value: unknown): string => (typeof value === "string" ? value.toLowerCase() : "");
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isHash = (value: unknown): value is Hex => typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value);
-const hexOf = (value: number): Hex => `0x${value.toString(16)}`;

@@ -3,7 +3,7 @@
 
 import { ZERO_ADDRESS } from "../generated/bounds";
 import { STATE, TERMS_FLAG } from "../generated/states";
-import type { Hex } from "./bytes";
+import { type Hex, hexWord } from "./bytes";
 import { HearthError } from "./errors";
 import {
   challengeEnd,
@@ -61,7 +61,7 @@ export function verification(terms: Terms, attesters: Hex | ""): string {
   if (terms.judge === ZERO_ADDRESS) return "none: nobody can challenge this result";
   const judge =
     terms.judge === attesters
-      ? `enough attesters of the set 0x${terms.judgeData.toString(16).padStart(64, "0")}`
+      ? `enough attesters of the set ${hexWord(terms.judgeData)}`
       : `judge ${terms.judge}`;
   if (isProven(terms)) {
     const end = moment(terms.deadline + terms.challengeWindow);

@@ -3,7 +3,7 @@
 
 import { MAX_RESUMED } from "../generated/bounds";
 import { STATE, UNIT_FLAG } from "../generated/states";
-import type { Hex } from "./bytes";
+import { type Hex, hexWord } from "./bytes";
 import { HearthError } from "./errors";
 import type { KeptByAttempt } from "./pay";
 import { type Accused, type Best, hasResult, type Header, type Kept, NEW_UNIT, type Unit, windowEnd } from "./types";
@@ -59,7 +59,7 @@ export function bestOf({ unit, second }: StoredUnit): Best {
 // Return the result's digest as storage keeps it, from SUBMITTED on; null for a unit without STORE.
 export function keptResult({ unit, second }: StoredUnit): Hex | null {
   if ((unit.flags & UNIT_FLAG.STORE) === 0 || !hasResult(unit.state)) return null;
-  return `0x${second.toString(16).padStart(64, "0")}`;
+  return hexWord(second);
 }
 
 // Return by attempt the checkpoints that one resumed from, of which each names the one before it. Throws

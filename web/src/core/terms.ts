@@ -2,13 +2,17 @@
 
 import { keccak256 } from "viem/utils";
 
-import { concat, fromHex, type Hex } from "./bytes";
+import { ZERO_HASH } from "../generated/bounds";
+import { concat, fromHex, type Hex, hexWord } from "./bytes";
 import { HearthError } from "./errors";
 import type { Terms } from "./types";
 import { packTerms, type TermsWords } from "./words";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
+
+// Terms without any: their id tells with which chain id ids are made, and they stand where a call takes terms and goes by none.
+export const NO_TERMS: TermsWords = [0n, ZERO_HASH, 0n, 0n, 0n, 0n, 0n, 0n, ZERO_HASH];
 
 // Return keccak256(abi_encode(chain_id, registry, terms)), the id of a job; `chainId` is that at deployment.
 export function jobId(chainId: bigint, registry: string, terms: Terms): Hex {
@@ -39,7 +43,7 @@ function wordHex(value: bigint | Hex): Hex {
     return value.toLowerCase() as Hex;
   }
   if (value < 0n || value >= 1n << 256n) throw new HearthError("BAD_WORD", "this does not fit in 256 bits");
-  return `0x${value.toString(16).padStart(64, "0")}`;
+  return hexWord(value);
 }
 
 function addressWord(address: string): bigint {

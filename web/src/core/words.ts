@@ -3,7 +3,7 @@
 
 import { BILLING, OUTCOME, STATE } from "../generated/states";
 import { HEADER_STATE, WORDS } from "../generated/words";
-import type { Hex } from "./bytes";
+import { type Hex, hexAddress, hexNumber } from "./bytes";
 import { HearthError } from "./errors";
 import { floorDiv, small } from "./numbers";
 import type {
@@ -192,7 +192,7 @@ function stored(lane: Lane, value: unknown): bigint {
 }
 
 function read(lane: Lane, value: bigint): unknown {
-  if (lane.kind === "address") return `0x${value.toString(16).padStart(40, "0")}`;
+  if (lane.kind === "address") return hexAddress(value);
   if (lane.kind === "bool") return value === 1n;
   return lane.kind === "big" ? value : small(value);
 }
@@ -236,7 +236,7 @@ function width(layout: Layout, name: string): number {
 }
 
 function shown(word: bigint): string {
-  return word < 0n ? `-0x${(-word).toString(16)}` : `0x${word.toString(16)}`;
+  return word < 0n ? `-${hexNumber(-word)}` : hexNumber(word);
 }
 
 function badWord(message: string): HearthError {

@@ -2,7 +2,7 @@
 //
 // Raw blocks and no CAR: a wrong one is found at once, and the gateway that sent it is named.
 
-import { concat } from "../core/bytes";
+import { readBody } from "../chain/body";
 import type { Bytes, Cid } from "../core/cid";
 import { HearthError } from "../core/errors";
 import type { Source } from "../core/unixfs";
@@ -102,28 +102,13 @@ async function taken(one: { give: Give }, cid: Cid): Promise<Bytes> {
     const answer = await one.give(cid, abort.signal);
     if (answer.status === 404 || answer.status === 410) throw new HearthError("BLOCK_MISSING", "it does not have it");
     if (!answer.ok) throw new HearthError("STORE_DOWN", `HTTP ${answer.status}`);
-    return await bounded(answer);
+    const bytes = await readBody(answer, MAX_BLOCK_BYTES);
+    if (bytes === undefined) throw new HearthError("TOO_LARGE", `more than ${MAX_BLOCK_BYTES} bytes for one block`);
+    return bytes;
   } catch (error) {
     if (error instanceof HearthError) throw error;
     throw new HearthError("STORE_DOWN", abort.signal.aborted ? `no block in ${DEADLINE / 1_000} s` : "it cannot be reached");
   } finally {
     clearTimeout(timer);
   }
-}
-
-async function bounded(answer: Response): Promise<Bytes> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  const reader = answer.body?.getReader();
-  for (;;) {
-    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
-    if (done || value === undefined) break;
-    size += value.length;
-    if (size > MAX_BLOCK_BYTES) {
-      await reader?.cancel();
-      throw new HearthError("TOO_LARGE", `more than ${MAX_BLOCK_BYTES} bytes for one block`);
-    }
-    parts.push(value);
-  }
-  return concat(parts);
 }

@@ -1,7 +1,7 @@
 // One call beside posting: cancel, accept, withdraw, and an owner's. What the account cannot pay and what the chain refuses is said
 // before the wallet opens; the call counts once a block has it.
 
-import { dryRun, mined, readFees, readPurse, underway } from "../chain/posting";
+import { dryRun, mined, readFees, readPurse, underway } from "../chain/calling";
 import type { Market } from "../chain/market";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";

@@ -1,6 +1,6 @@
 // The exact approval that comes before a call which takes a token, and what both wait for.
 
-import { dryRun, mined, readPurse } from "../chain/posting";
+import { dryRun, mined, readPurse } from "../chain/calling";
 import type { Market } from "../chain/market";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";

@@ -8,7 +8,9 @@ import { escrowAtPost } from "../core/money";
 import type { Network } from "../core/network";
 import type { Terms } from "../core/types";
 import { packTerms, type TermsWords } from "../core/words";
-import { ESCROW_ABI, JOB_REGISTRY_ABI, TOKEN_ABI } from "../generated/abi";
+import { ESCROW_CALLS } from "../generated/calls/escrow";
+import { JOB_REGISTRY_CALLS } from "../generated/calls/job-registry";
+import { TOKEN_CALLS } from "../generated/calls/token";
 
 // One call: `value` is wei that goes with it, `label` names it for people as the library does.
 export interface Call {
@@ -21,7 +23,7 @@ export interface Call {
 // Post a job; the value funds it exactly.
 export function postCall(network: Network, terms: Terms, parents: readonly Hex[]): Call {
   const data = encodeFunctionData({
-    abi: JOB_REGISTRY_ABI,
+    abi: JOB_REGISTRY_CALLS,
     functionName: "post",
     args: [structOf(packTerms(terms)), [...parents]],
   });
@@ -31,7 +33,7 @@ export function postCall(network: Network, terms: Terms, parents: readonly Hex[]
 
 // Let a contract of the market take exactly so much of a token.
 export function approveOf(token: Hex, spender: Hex, amount: bigint): Call {
-  const data = encodeFunctionData({ abi: TOKEN_ABI, functionName: "approve", args: [spender, amount] });
+  const data = encodeFunctionData({ abi: TOKEN_CALLS, functionName: "approve", args: [spender, amount] });
   return { to: token, data, value: 0n, label: "token.approve" };
 }
 
@@ -48,12 +50,12 @@ export const acceptCall = (network: Network, terms: TermsWords, index: bigint): 
 
 // Take credit out of Escrow to an account.
 export function withdrawCall(network: Network, to: Hex, amount: bigint): Call {
-  const data = encodeFunctionData({ abi: ESCROW_ABI, functionName: "withdraw", args: [to, amount] });
+  const data = encodeFunctionData({ abi: ESCROW_CALLS, functionName: "withdraw", args: [to, amount] });
   return { to: network.contracts.Escrow, data, value: 0n, label: "escrow.withdraw" };
 }
 
 function ofUnit(network: Network, functionName: "cancel" | "accept", terms: TermsWords, index: bigint): Call {
-  const data = encodeFunctionData({ abi: JOB_REGISTRY_ABI, functionName, args: [structOf(terms), index] });
+  const data = encodeFunctionData({ abi: JOB_REGISTRY_CALLS, functionName, args: [structOf(terms), index] });
   return { to: network.contracts.JobRegistry, data, value: 0n, label: `jobs.${functionName}` };
 }
 

@@ -3,8 +3,8 @@
 // It is why the same job file after a reload, a closed tab or a lost receipt finds its job instead of paying twice: the salt is
 // in the terms, so that the same terms have one id, which the chain takes once.
 
-import type { Overview } from "../chain/market";
-import type { Hex } from "../core/bytes";
+import type { Overview } from "../chain/lens";
+import { type Hex, hexWord } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { hasTime } from "../core/lapse";
 import type { Network } from "../core/network";
@@ -129,8 +129,6 @@ export function entryOf(raw: unknown, network: Network): Entry | undefined {
 }
 
 const marketOf = (network: Network): string => `${network.jobChainId}/${network.contracts.JobRegistry}`;
-
-const hexWord = (word: bigint): Hex => `0x${word.toString(16).padStart(64, "0")}`;
 
 function down(error: unknown): never {
   const why = error instanceof Error && error.message !== "" ? error.message : "it does not say why";

@@ -9,7 +9,7 @@ import type { Manifest } from "../core/manifest";
 import type { Network } from "../core/network";
 import type { Offer } from "../core/types";
 import { packOffer } from "../core/words";
-import { NODE_REGISTRY_ABI } from "../generated/abi";
+import { NODE_REGISTRY_CALLS } from "../generated/calls/node-registry";
 import { ARGUMENT_BYTES, BYTE_GAS, OWNER_GAS } from "../generated/owners";
 import type { Call } from "./calls";
 
@@ -54,7 +54,7 @@ export function ownerGas({ data }: Call): bigint {
 }
 
 function call(network: Network, functionName: string, args: readonly unknown[], value = 0n): Call {
-  const data = encodeFunctionData({ abi: NODE_REGISTRY_ABI as Abi, functionName, args });
+  const data = encodeFunctionData({ abi: NODE_REGISTRY_CALLS as Abi, functionName, args });
   const paid = network.asset.address === null ? value : 0n;
   return { to: network.contracts.NodeRegistry, data, value: paid, label: `nodes.${functionName}` };
 }

@@ -1,10 +1,11 @@
 // From shown terms to a posted job, exactly once: the order is that of `hearth submit` (hearth/client/posting/post.py). What was
 // journalled before is found first; what is new is refused, journalled, tried on the chain, and only then shown to the wallet.
 
-import { dryRun, type Ground, mined, readGround, readPurse, requireGates } from "../chain/posting";
+import { dryRun, mined, readPurse } from "../chain/calling";
+import { type Ground, readGround, requireGates } from "../chain/ground";
 import type { Market } from "../chain/market";
 import type { AttesterSet } from "../core/attesters";
-import type { Hex } from "../core/bytes";
+import { fromHex, type Hex } from "../core/bytes";
 import { cidOfDigest } from "../core/cid";
 import { HearthError } from "../core/errors";
 import { gatesOf } from "../core/fleet";
@@ -12,24 +13,23 @@ import { escrowAtPost } from "../core/money";
 import { packParents } from "../core/parents";
 import { parentsOf } from "../core/plan";
 import {
+  creditFor,
   draftTerms,
   enoughFor,
   fingerprintOf,
-  gasCost,
-  postGas,
-  requireFunds,
   requireOpen,
   requireParents,
+  requirePrice,
   requireTaker,
 } from "../core/posting";
 import type { ResolvedSpec } from "../core/resolve";
 import { type LoadedSpec, located } from "../core/spec";
 import type { Terms } from "../core/types";
 import { showAmount } from "../core/units";
-import { fromHex } from "../core/bytes";
 import { unpackPolicy } from "../core/words";
 import { approveExactly, requireNotFailed } from "./approving";
 import { type Call, postCall } from "./calls";
+import { type Ready, requireShown, withdrawFirst } from "./credit";
 import { type Entry, fateOf, type Journal } from "./journal";
 import type { Session, Shown } from "./request";
 
@@ -41,16 +41,18 @@ export interface Draft {
   readonly attesters?: AttesterSet | undefined;
 }
 
-// What the reader was shown and chose: the escrow beside the button, posting without a worker, posting once more.
+// What the reader was shown and chose: the escrow beside the button, what of it his credit in Escrow pays first, posting without a
+// worker, posting once more.
 export interface Choice {
   readonly shown: Shown;
   readonly escrow: bigint;
+  readonly credit: bigint;
   readonly anyway: boolean;
   readonly again: boolean;
 }
 
 // Where a posting is, for people; and what it came to. `earlier` says that the job had been posted before.
-export type Step = "looking" | "journalling" | "approving" | "trying" | "signing" | "waiting";
+export type Step = "looking" | "journalling" | "withdrawing" | "approving" | "trying" | "signing" | "waiting";
 export interface Done {
   readonly job: Hex;
   readonly block: number | undefined;
@@ -84,15 +86,16 @@ export class Posting {
       if (known?.posted === true) return { job: known.entry.kept.job, block: undefined, earlier: true };
       const wanted = known?.entry.terms ?? terms;
       await this.#require(draft, wanted, ground, choice);
-      await this.#requireFunds(wanted, ground);
-      if (known !== undefined) return this.#send(known.entry, choice.shown, false);
-      return this.#send(await this.#write(draft, terms, fingerprint, ground), choice.shown, true);
+      await this.#requireFunds(wanted, ground, choice.credit);
+      const entry = known?.entry ?? (await this.#write(draft, terms, fingerprint, ground));
+      return this.#send(entry, choice.shown, known === undefined, choice.credit);
     });
   }
 
   // Journal a job's terms for an account whose key is elsewhere, and send nothing: the same file gives the same job again, until
-  // it is posted. What the account holds is not asked for: it may be paid later. Throws as `post` does.
-  async prepare(draft: Draft, account: Hex, choice: Omit<Choice, "shown">): Promise<{ readonly entry: Entry; readonly posted: boolean }> {
+  // it is posted. What the account holds is not asked for: it may be paid later. `credit` is what its credit pays first, where it is
+  // to. Throws as `post` does.
+  async prepare(draft: Draft, account: Hex, choice: Omit<Choice, "shown" | "credit">, fromCredit: boolean): Promise<Ready> {
     const { spec } = draft.loaded;
     this.tell("looking", "");
     const ground = await readGround(this.market, await this.market.head());
@@ -100,9 +103,10 @@ export class Posting {
     const fingerprint = await fingerprintOf(terms, spec.limits.deadline);
     return this.#alone(fingerprint, async () => {
       const known = choice.again ? undefined : await this.#pending(fingerprint, ground);
-      if (known?.posted === true) return known;
+      if (known?.posted === true) return { ...known, credit: 0n };
       await this.#require(draft, known?.entry.terms ?? terms, ground, choice);
-      return known ?? { entry: await this.#write(draft, terms, fingerprint, ground), posted: false };
+      const credit = fromCredit ? creditFor((await readPurse(this.market, ground.at, account)).credit, escrowAtPost(terms)) : 0n;
+      return { entry: known?.entry ?? (await this.#write(draft, terms, fingerprint, ground)), posted: false, credit };
     });
   }
 
@@ -126,8 +130,8 @@ export class Posting {
       if (fate.is === "posted") return { job: entry.kept.job, block: undefined, earlier: true };
       if (fate.is === "over") throw new HearthError("OVER", `${fate.why}: nothing was paid`, "submit its file again, which makes new terms");
       requireOpen(this.market.network, ground.overview.postsPausedUntil, ground.at.time);
-      await this.#requireFunds(entry.terms, ground);
-      return this.#send(entry, shown, false);
+      await this.#requireFunds(entry.terms, ground, 0n);
+      return this.#send(entry, shown, false, 0n);
     });
   }
 
@@ -159,7 +163,7 @@ export class Posting {
     return undefined;
   }
 
-  async #require(draft: Draft, terms: Terms, ground: Ground, { anyway, escrow }: Omit<Choice, "shown">): Promise<void> {
+  async #require(draft: Draft, terms: Terms, ground: Ground, { anyway, escrow }: Pick<Choice, "anyway" | "escrow">): Promise<void> {
     const { network } = this.market;
     const { spec } = draft.loaded;
     const policy = unpackPolicy(terms.policy);
@@ -180,19 +184,22 @@ export class Posting {
     throw new HearthError("CHANGED", `the market's parameters changed, and it would take ${now} now: nothing was sent`, "look again");
   }
 
-  async #requireFunds(terms: Terms, ground: Ground): Promise<void> {
-    const { network } = this.market;
+  async #requireFunds(terms: Terms, ground: Ground, credit: bigint): Promise<void> {
     const purse = await readPurse(this.market, ground.at, terms.submitter);
-    requireFunds(terms.submitter, network, purse, escrowAtPost(terms), gasCost(postGas(network), ground.fees), "this job");
+    const escrow = escrowAtPost(terms);
+    requireShown(this.market, purse, escrow, credit);
+    requirePrice(terms.submitter, this.market.network, purse, escrow, credit, ground.fees);
   }
 
-  async #send({ kept, terms }: Entry, shown: Shown, fresh: boolean): Promise<Done> {
+  async #send({ kept, terms }: Entry, shown: Shown, fresh: boolean, credit: bigint): Promise<Done> {
     const { network } = this.market;
     if (terms.submitter !== shown.account) {
       throw new HearthError("CHANGED", `these terms are ${terms.submitter}'s, and the wallet has ${shown.account}: nothing was sent`, "pick that account");
     }
     let asked = false;
     try {
+      const step = (next: Step): void => this.tell(next, "");
+      if (credit > 0n) await withdrawFirst(this.market, this.#wallet(), credit, shown, step, this.pause, this.signal);
       const { address } = network.asset;
       if (address !== null) {
         const approval = { token: address, spender: network.contracts.JobRegistry, amount: escrowAtPost(terms) };

@@ -2,7 +2,7 @@
 // wallet opens: a call of another account, one that this browser had signed before, and whatever `carryOut` refuses.
 
 import type { Market } from "../chain/market";
-import { readPurse } from "../chain/posting";
+import { readPurse } from "../chain/calling";
 import { APPROVE_GAS, CANCEL_GAS, GOV_GAS, WITHDRAW_GAS } from "../generated/posting";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";

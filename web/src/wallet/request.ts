@@ -2,7 +2,7 @@
 // and change at any moment: what was shown is compared with what it says right before each request to sign, and what it
 // announces meanwhile drops what was prepared.
 
-import type { Hex } from "../core/bytes";
+import { type Hex, hexNumber } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { askable, type Network } from "../core/network";
 import { shownLine } from "../core/text";
@@ -68,7 +68,7 @@ export class Session {
   // is. Throws WRONG_CHAIN where that is another chain still, USER_REFUSED and what `walletError` gives.
   async switchChain(): Promise<void> {
     const { network } = this;
-    const wanted = [{ chainId: quantity(network.chainId) }];
+    const wanted = [{ chainId: hexNumber(network.chainId) }];
     try {
       await this.#ask("wallet_switchEthereumChain", wanted, NOTHING_SENT);
     } catch (error) {
@@ -99,7 +99,7 @@ export class Session {
       );
     }
     const { to, data, value } = call;
-    const transaction = { from: shown.account, to, data, value: quantity(value), chainId: quantity(shown.chainId) };
+    const transaction = { from: shown.account, to, data, value: hexNumber(value), chainId: hexNumber(shown.chainId) };
     const hash = await this.#ask("eth_sendTransaction", [transaction], money);
     if (typeof hash !== "string" || !/^0x[0-9a-fA-F]{64}$/.test(hash)) {
       throw new HearthError("WALLET_FAILED", `${this.wallet.name} names no transaction; ${money}`);
@@ -233,7 +233,7 @@ function readError(error: unknown): { readonly codes: readonly number[]; readonl
 function chainOf(network: Network): Record<string, unknown> {
   const explorer = network.explorer === null ? undefined : askable(network.explorer);
   return {
-    chainId: quantity(network.chainId),
+    chainId: hexNumber(network.chainId),
     chainName: shownLine(`Hearth ${network.name}`, 60),
     nativeCurrency: { name: "Ether", symbol: network.asset.address === null ? network.asset.symbol : "ETH", decimals: 18 },
     rpcUrls: [...network.rpc],
@@ -252,4 +252,3 @@ function chainIn(value: unknown): bigint | undefined {
   return typeof value === "string" && /^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/.test(value) ? BigInt(value) : undefined;
 }
 
-const quantity = (value: bigint): Hex => `0x${value.toString(16)}`;

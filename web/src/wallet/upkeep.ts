@@ -5,10 +5,11 @@ import { encodeFunctionData } from "viem/utils";
 
 import type { Hex } from "../core/bytes";
 import type { Network } from "../core/network";
+import { NO_TERMS } from "../core/terms";
 import type { Task } from "../core/upkeep";
-import type { TermsWords } from "../core/words";
-import { ZERO_HASH } from "../generated/bounds";
-import { JOB_REGISTRY_ABI, LENS_ABI, NODE_REGISTRY_ABI } from "../generated/abi";
+import { JOB_REGISTRY_CALLS } from "../generated/calls/job-registry";
+import { LENS_CALLS } from "../generated/calls/lens";
+import { NODE_REGISTRY_CALLS } from "../generated/calls/node-registry";
 import { UPKEEP } from "../generated/upkeep";
 import { type Call, structOf } from "./calls";
 
@@ -21,8 +22,6 @@ const OPS = {
   check_liveness: UPKEEP.LIVENESS,
 } as const;
 
-const NO_TERMS: TermsWords = [0n, ZERO_HASH, 0n, 0n, 0n, 0n, 0n, 0n, ZERO_HASH];
-
 // Say whether a task may be one of several.
 export const canBatch = ({ does }: Task): boolean => does in OPS;
 
@@ -30,14 +29,14 @@ export const canBatch = ({ does }: Task): boolean => does in OPS;
 export function taskCall(network: Network, task: Task, payee: Hex): Call {
   const { does, posted, index, node } = task;
   if (does === "check_liveness" || posted === undefined) {
-    const data = encodeFunctionData({ abi: NODE_REGISTRY_ABI, functionName: "check_liveness", args: [[BigInt(node)], payee] });
+    const data = encodeFunctionData({ abi: NODE_REGISTRY_CALLS, functionName: "check_liveness", args: [[BigInt(node)], payee] });
     return { to: network.contracts.NodeRegistry, data, value: 0n, label: "nodes.check_liveness" };
   }
   const terms = structOf(posted.packed);
   const data =
     does === "unlock"
-      ? encodeFunctionData({ abi: JOB_REGISTRY_ABI, functionName: "unlock", args: [terms, [...posted.parents], payee] })
-      : encodeFunctionData({ abi: JOB_REGISTRY_ABI, functionName: does, args: [terms, index, payee] });
+      ? encodeFunctionData({ abi: JOB_REGISTRY_CALLS, functionName: "unlock", args: [terms, [...posted.parents], payee] })
+      : encodeFunctionData({ abi: JOB_REGISTRY_CALLS, functionName: does, args: [terms, index, payee] });
   return { to: network.contracts.JobRegistry, data, value: 0n, label: `jobs.${does}` };
 }
 
@@ -48,6 +47,6 @@ export function batchCall(network: Network, tasks: readonly Task[], payee: Hex):
     const of = does === "check_liveness" ? { index: BigInt(node), count: 1n } : { index, count: 0n };
     return [{ op: BigInt(OPS[does]), terms: structOf(posted?.packed ?? NO_TERMS), ...of }];
   });
-  const data = encodeFunctionData({ abi: LENS_ABI, functionName: "performUpkeep", args: [candidates, payee] });
+  const data = encodeFunctionData({ abi: LENS_CALLS, functionName: "performUpkeep", args: [candidates, payee] });
   return { to: network.contracts.Lens, data, value: 0n, label: "lens.performUpkeep" };
 }

@@ -2,7 +2,7 @@
 // Mirrors hearth/storage/unixfs/codec.py.
 
 import { MURMUR3, TYPE_NAMES } from "../../generated/unixfs";
-import { concat } from "../bytes";
+import { concat, hexNumber } from "../bytes";
 import { type Bytes, type Cid, cidFromBytes } from "../cid";
 import { HearthError } from "../errors";
 
@@ -156,7 +156,7 @@ function unixfs(message: Bytes, links: readonly Link[]): DagNode {
   if (type === TYPE_FILE || type === TYPE_RAW) size = sizeOfFile(data, size, blockSizes, links);
   const slots = FANOUTS.get(fanout);
   if (type === TYPE_SHARD && (hashType !== BigInt(MURMUR3) || slots === undefined)) {
-    throw new Malformed(`a directory shard has hash 0x${hashType.toString(16)} and fanout ${fanout}`);
+    throw new Malformed(`a directory shard has hash ${hexNumber(hashType)} and fanout ${fanout}`);
   }
   return { kind: type, data, size: size ?? 0n, blockSizes, fanout: type === TYPE_SHARD ? (slots ?? 0) : 0, links };
 }

@@ -22,7 +22,7 @@ import { type Asset, formatAmount, formatDuration, showAmount, showRate } from "
 import { counts, isBlocked, stateOf, untouched, verdictOf } from "../../core/view";
 import { type ParentView, waitsFor } from "../../core/waits";
 import { cidOfDigest } from "../../core/cid";
-import { fromHex } from "../../core/bytes";
+import { fromHex, hexNumber, hexWord } from "../../core/bytes";
 import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE, TERMS_FLAG } from "../../generated/states";
@@ -392,7 +392,7 @@ function TermsOf({ standing, asset, attesters }: { readonly standing: Standing; 
     ["a lease's bond", formatAmount(bond(terms, view.policy), asset)],
     ...(terms.checkpointEvery === 0 ? [] : [["checkpoints", `every ${formatDuration(terms.checkpointEvery)}; another node can resume it`] as const]),
     ...((terms.flags & TERMS_FLAG.KEEP) === 0 ? [] : [["results", "kept: the chain itself has their digests"] as const]),
-    ["policy", `0x${terms.policy.toString(16)}`],
+    ["policy", hexNumber(terms.policy)],
     ["waits for", parents.length === 0 ? "nothing" : <Parents of={unpackParents(parents)} />],
   ];
   return (
@@ -408,7 +408,7 @@ function TermsOf({ standing, asset, attesters }: { readonly standing: Standing; 
       </dl>
       <details>
         <summary>The nine words</summary>
-        <pre>{posted.packed.map((word) => (typeof word === "bigint" ? `0x${word.toString(16).padStart(64, "0")}` : word)).join("\n")}</pre>
+        <pre>{posted.packed.map((word) => (typeof word === "bigint" ? hexWord(word) : word)).join("\n")}</pre>
       </details>
     </>
   );

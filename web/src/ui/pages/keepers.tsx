@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 
-import { readFees } from "../../chain/posting";
+import { readFees } from "../../chain/calling";
 import { UnendedReader } from "../../chain/upkeep";
 import type { Earner, Earning } from "../../core/course";
 import { HearthError } from "../../core/errors";

@@ -4,7 +4,6 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Node } from "../../core/types";
 import { laddersOf, type Offered, offersOf, type Rules, tilesOf, type Wanted, wantedOf } from "../../core/offers";
-import { formatRate, showRate } from "../../core/units";
 import type { Asset } from "../../core/units";
 import { MODELS } from "../../generated/tiers";
 import { ZONES } from "../../generated/zones";
@@ -14,6 +13,7 @@ import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { Ladders, Past } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
+import { Rate } from "../parts/rate";
 import { Moment } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
@@ -98,7 +98,7 @@ function columnsOf(asset: Asset, now: number): Column<Offered>[] {
     { head: "node", cell: (one) => <a href={hrefOf(["node", String(one.node)])}>{one.node}</a>, number: true },
     {
       head: "ask",
-      cell: (one) => <data value={String(one.ask)} title={formatRate(one.ask, asset)}>{showRate(one.ask, asset)}</data>,
+      cell: (one) => <Rate rate={one.ask} asset={asset} />,
       number: true,
     },
     { head: "GPU", cell: (one) => (one.gpus === 0 ? "-" : `${one.gpus} x ${one.tier === "" ? "other" : one.tier} ${one.vramGib} GiB`) },

@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { Jobs as Reader } from "../../chain/jobs";
 import { type NodePast, NodeReader, stakeFault } from "../../chain/node-past";
 import { hasLeft, type NodeView } from "../../chain/owning";
-import { immutablesOf } from "../../chain/posting";
+import { immutablesOf } from "../../chain/ground";
 import type { Block } from "../../chain/answers";
 import type { Hex } from "../../core/bytes";
 import type { HearthError } from "../../core/errors";

@@ -1,6 +1,6 @@
 // What an owner of nodes signs: registering one, and all that changes one.
 
-import { readPurse } from "../../chain/posting";
+import { readPurse } from "../../chain/calling";
 import type { Block } from "../../chain/answers";
 import type { Market } from "../../chain/market";
 import { ZERO_ADDRESS } from "../../generated/bounds";
@@ -14,7 +14,8 @@ import { Acts } from "../parts/acting";
 import { Failure } from "../parts/failure";
 import { Manage } from "../parts/manage";
 import { NoMarket } from "../parts/no-market";
-import { NodeFacts, NoNode, Rate, statusNameOf, Waits } from "../parts/node-facts";
+import { NodeFacts, NoNode, statusNameOf, Waits } from "../parts/node-facts";
+import { Rate } from "../parts/rate";
 import { Register } from "../parts/register";
 import { Amount, Moment, State } from "../parts/shown";
 import { Synced } from "../parts/synced";
@@ -68,7 +69,7 @@ function Nodes({ context, wallets }: Props) {
               columns={[
                 { head: "node", cell: ({ id }) => <a href={hrefOf(["provide", String(id)])}>{`Node ${id}`}</a> },
                 { head: "status", cell: (node) => <State name={statusNameOf(node, now, network)} /> },
-                { head: "asks", cell: (node) => <Rate rate={askInForce(node, now)} network={network} />, number: true },
+                { head: "asks", cell: (node) => <Rate rate={askInForce(node, now)} asset={network.asset} />, number: true },
                 { head: "busy", cell: ({ state, offer }) => `${state.busy}/${offer.slots}`, number: true },
                 { head: "stake", cell: ({ stake }) => <Amount value={stake} asset={network.asset} />, number: true },
                 { head: "leaves", cell: ({ exitAt }) => (exitAt === 0 ? "" : <Moment at={exitAt} now={now} />) },

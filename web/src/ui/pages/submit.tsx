@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { readGround, type Ground } from "../../chain/posting";
+import { type Ground, readGround } from "../../chain/ground";
 import type { AttesterSet } from "../../core/attesters";
 import { canonicalBytes } from "../../core/resolve";
 import { HearthError } from "../../core/errors";
@@ -19,6 +19,7 @@ import { Blocks } from "../../data/blocks";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
 import { Attesters } from "../parts/attesters";
+import { useCredit } from "../parts/credit";
 import { Failure } from "../parts/failure";
 import { Document, Editor, type Found, type JobFile, Problems, Sources, useJobFile } from "../parts/job-file";
 import { NoMarket } from "../parts/no-market";
@@ -109,6 +110,7 @@ function Planned({ context, network, wallets, file, found }: Props) {
     () => drafted(found, attesters, account, network, ground.value),
     [found, attesters, account, network, ground.value],
   );
+  const credit = useCredit(ready?.market, ground.value, wallets.session?.account, drawn);
   const load = useMemo(() => loadOf(file, found), [file.named, found]);
   const module = useModule(context, file, found);
   const digest = found.digest === undefined ? "" : toHex(found.digest);
@@ -123,7 +125,7 @@ function Planned({ context, network, wallets, file, found }: Props) {
           <Takers market={ready.market} ground={ground.value} terms={drawn} spec={found.loaded.spec} />
           <h2>Wallet</h2>
           <Wallet network={network} wallets={wallets} />
-          <AtMost market={ready.market} ground={ground.value} terms={drawn} session={wallets.session} />
+          <AtMost market={ready.market} ground={ground.value} terms={drawn} session={wallets.session} credit={credit} />
           <Bring key={digest} context={context} load={load} onThere={() => setThere(digest)} />
           {module.value === true && !(load instanceof HearthError) && (
             <Sign
@@ -131,6 +133,7 @@ function Planned({ context, network, wallets, file, found }: Props) {
               session={wallets.session}
               draft={{ loaded: found.loaded, document: found.document as NonNullable<Found["document"]>, digest: digest as Hex, attesters }}
               terms={drawn}
+              credit={credit}
               there={there === digest}
             />
           )}

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { type Allowance, readAllowances } from "../../chain/allowances";
 import type { Market } from "../../chain/market";
-import { readPurse } from "../../chain/posting";
+import { readPurse } from "../../chain/calling";
 import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import type { Purse } from "../../core/posting";

@@ -1,16 +1,17 @@
 // Every node of the market: what it asks, how it stands, who owns it.
 
+import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
 import { askInForce, quarantinedUntil, statusOf } from "../../core/status";
 import { slugOf } from "../../core/tiers";
 import { nameOf, type Node } from "../../core/types";
-import { formatRate, showRate } from "../../core/units";
 import { STATUS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
 import { useFleet } from "../fleet";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { Rate } from "../parts/rate";
 import { Amount, Moment, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
@@ -35,17 +36,14 @@ export function Workers({ context }: { readonly context: Context }) {
     },
     {
       head: "asks",
-      cell: (node) => {
-        const ask = askInForce(node, now);
-        return <data value={String(ask)} title={formatRate(ask, network.asset)}>{showRate(ask, network.asset)}</data>;
-      },
+      cell: (node) => <Rate rate={askInForce(node, now)} asset={network.asset} />,
       number: true,
     },
     { head: "busy", cell: (node) => `${node.state.busy}/${node.offer.slots}`, number: true },
     { head: "GPU", cell: (node) => (node.offer.gpuCount === 0 ? "none" : `${node.offer.gpuCount} x ${slugOf(node.offer.tier)}`) },
     { head: "zone", cell: (node) => ZONES[node.offer.zone]?.slug ?? "?" },
     { head: "stake", cell: (node) => <Amount value={node.stake} asset={network.asset} />, number: true },
-    { head: "reputation", cell: (node) => percent(reputation(node.state.r, node.state.s)), number: true },
+    { head: "reputation", cell: (node) => bpsPercent(reputation(node.state.r, node.state.s)), number: true },
     { head: "owner", cell: (node) => <Whole hex={node.owner} /> },
   ];
   return (
@@ -66,9 +64,4 @@ export function Workers({ context }: { readonly context: Context }) {
       )}
     </>
   );
-}
-
-// Basis points as whole percent, half up, as the commands print them.
-function percent(bps: number): string {
-  return `${Math.floor((bps + 50) / 100)} %`;
 }

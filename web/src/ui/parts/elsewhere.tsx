@@ -5,13 +5,11 @@ import { useState } from "preact/hooks";
 import type { Market } from "../../chain/market";
 import type { Hex } from "../../core/bytes";
 import { expirableFrom } from "../../core/lapse";
-import { documentText } from "../../core/prepared";
 import { escrowAtPost } from "../../core/money";
 import { accountOf } from "../../core/recipient";
 import { unpackPolicy } from "../../core/words";
 import { save } from "../../data/save";
-import { postCall } from "../../wallet/calls";
-import type { Entry } from "../../wallet/journal";
+import { fileOf, type Ready } from "../../wallet/credit";
 import { requireOwnPlace } from "../../wallet/place";
 import { hrefOf } from "../router";
 import { AccountField } from "./account-field";
@@ -22,17 +20,12 @@ import { Amount, Moment, Whole } from "./shown";
 interface Props {
   readonly market: Market;
   readonly there: boolean;
-  readonly prepare: (account: Hex) => Promise<Ready>;
-}
-
-// Journalled terms, and whether they are posted already.
-interface Ready {
-  readonly entry: Entry;
-  readonly posted: boolean;
+  readonly prepare: (account: Hex, fromCredit: boolean) => Promise<Ready>;
 }
 
 export function Elsewhere({ market, there, prepare }: Props) {
   const [typed, setTyped] = useState("");
+  const [fromCredit, setFromCredit] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const [found, setFound] = useState<Ready>();
@@ -43,8 +36,8 @@ export function Elsewhere({ market, there, prepare }: Props) {
     try {
       // Where nothing may be signed, nothing is journalled either.
       requireOwnPlace(window);
-      const made = await prepare(accountOf(typed));
-      if (!made.posted) save([fileOf(made.entry, market)], `hearth-post-${made.entry.kept.job.slice(0, 10)}.json`, "application/json");
+      const made = await prepare(accountOf(typed), fromCredit);
+      if (!made.posted) save([fileOf(made, market.network)], `hearth-post-${made.entry.kept.job.slice(0, 10)}.json`, "application/json");
       setFound(made);
     } catch (why) {
       setError(why);
@@ -60,6 +53,12 @@ export function Elsewhere({ market, there, prepare }: Props) {
       </p>
       <AccountField id="elsewhere-account" label="The account that posts and pays" value={typed} change={setTyped} />
       <p>
+        <label>
+          <input type="checkbox" checked={fromCredit} onChange={(event) => setFromCredit(event.currentTarget.checked)} /> Withdraw what its
+          credit in Escrow pays of it first
+        </label>
+      </p>
+      <p>
         <Button busy={busy} disabled={!there || typed.trim() === ""} onClick={() => void run()}>
           Save what it is to sign
         </Button>
@@ -71,22 +70,17 @@ export function Elsewhere({ market, there, prepare }: Props) {
   );
 }
 
-function Made({ market, entry, posted }: Ready & { readonly market: Market }) {
+function Made({ market, entry, posted, credit }: Ready & { readonly market: Market }) {
   const { kept, terms } = entry;
   const link = <a href={hrefOf(["job", kept.job])}><Whole hex={kept.job} /></a>;
   if (posted) return <p class="good">It was posted already, and there is nothing to sign: {link}</p>;
   const { asset, contracts } = market.network;
   return (
     <p class="good">
-      Saved. {asset.address !== null && <>Before, <Whole hex={contracts.JobRegistry} /> must be approved for just <Amount value={escrowAtPost(terms)} asset={asset} />. </>}
+      Saved. {credit > 0n && <>First <Amount value={credit} asset={asset} /> of its credit is withdrawn to it, then the job is posted. </>}
+      {asset.address !== null && <>Before, <Whole hex={contracts.JobRegistry} /> must be approved for just <Amount value={escrowAtPost(terms)} asset={asset} />. </>}
       The chain takes it before <Moment at={expirableFrom(terms, unpackPolicy(terms.policy))} />, and the sooner the longer its workers have. Then
       this is the job: {link}
     </p>
   );
-}
-
-function fileOf({ kept, terms }: Entry, { network }: Market): string {
-  const call = postCall(network, terms, kept.parents as readonly Hex[]);
-  const approve = network.asset.address === null ? 0n : escrowAtPost(terms);
-  return documentText(call, { from: terms.submitter, approve, key: `post/${kept.job.slice(2)}`, chainId: network.chainId });
 }

@@ -5,13 +5,14 @@ import { useMemo, useState } from "preact/hooks";
 import { HearthError } from "../../core/errors";
 import type { TierCourse } from "../../core/course";
 import type { Ladder, Rung } from "../../core/offers";
-import { floorDiv } from "../../core/numbers";
+import { floorDiv, percent } from "../../core/numbers";
 import { type Bucket, bucketsOf, type Step, widthFor } from "../../core/spread";
-import { type Asset, formatDuration, formatRate, showRate } from "../../core/units";
+import { type Asset, formatDuration, showRate } from "../../core/units";
 import type { Course } from "../course";
 import { WORDS } from "../words";
 import { Chart, HIGH, type Point } from "./chart";
 import { Failure } from "./failure";
+import { Rate } from "./rate";
 import { Moment } from "./shown";
 import { Table } from "./table";
 
@@ -222,16 +223,8 @@ function Ends({ tiers, asset }: Omit<PricesProps, "end">) {
   );
 }
 
-function Rate({ rate, asset }: { readonly rate: bigint | undefined; readonly asset: Asset }) {
-  if (rate === undefined) return null;
-  return <data value={String(rate)} title={formatRate(rate, asset)}>{showRate(rate, asset)}</data>;
-}
-
 const nameOf = (tier: string): string => (tier === "none" ? "no GPU" : tier);
 
 const heightOf = (value: bigint, top: bigint): number => (top === 0n ? 0 : Number(floorDiv(value * BigInt(HIGH), top)));
 
 const sum = (buckets: readonly Bucket[], of: "busy" | "slots"): number => buckets.reduce((all, one) => all + one[of], 0);
-
-// Whole percent, half up; nothing of nothing.
-const percent = (part: number, of: number): string => (of === 0 ? "" : `${Math.floor((200 * part + of) / (2 * of))} %`);

@@ -4,16 +4,18 @@ import type { NodeView } from "../../chain/owning";
 import { HearthError } from "../../core/errors";
 import type { Network } from "../../core/network";
 import { runtimesOf } from "../../core/offer";
+import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
 import { waitsOf } from "../../core/standing";
 import { askInForce, stakeShort, statusOf } from "../../core/status";
 import { slugOf } from "../../core/tiers";
 import { nameOf, type Node, type Offer } from "../../core/types";
-import { formatDuration, formatRate, showRate } from "../../core/units";
+import { formatDuration } from "../../core/units";
 import { ZERO_ADDRESS } from "../../generated/bounds";
 import { STATUS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
 import { Failure } from "./failure";
+import { Rate } from "./rate";
 import { Amount, Moment, State, Whole } from "./shown";
 
 interface Props {
@@ -43,11 +45,11 @@ export function NodeFacts({ view, network, now }: Props) {
         </>
       )}
       <dt>Asks</dt>
-      <dd><Rate rate={askInForce(node, now)} network={network} /></dd>
+      <dd><Rate rate={askInForce(node, now)} asset={network.asset} /></dd>
       {node.offer.pending && now < node.nextAskAt && (
         <>
           <dt>Will ask</dt>
-          <dd><Rate rate={node.nextAsk} network={network} /> from <Moment at={node.nextAskAt} now={now} /></dd>
+          <dd><Rate rate={node.nextAsk} asset={network.asset} /> from <Moment at={node.nextAskAt} now={now} /></dd>
         </>
       )}
       <dt>One slot has</dt>
@@ -64,7 +66,7 @@ export function NodeFacts({ view, network, now }: Props) {
       <dt>Last beat</dt>
       <dd>{state.beat === 0 ? "none yet" : <><Moment at={state.beat} />, {formatDuration(Math.max(0, now - state.beat))} ago</>}</dd>
       <dt>Reputation</dt>
-      <dd>{percent(reputation(state.r, state.s))}{state.seasoned ? "" : ", on probation"}</dd>
+      <dd>{bpsPercent(reputation(state.r, state.s))}{state.seasoned ? "" : ", on probation"}</dd>
       {now < state.quarantine && (
         <>
           <dt>In quarantine</dt>
@@ -96,10 +98,6 @@ export function Waits({ node, network, now }: { readonly node: Node; readonly ne
   );
 }
 
-export function Rate({ rate, network }: { readonly rate: bigint; readonly network: Network }) {
-  return <data value={String(rate)} title={formatRate(rate, network.asset)}>{showRate(rate, network.asset)}</data>;
-}
-
 export const statusNameOf = (node: Node, now: number, { nodeParameters }: Network): string =>
   nameOf(STATUS, statusOf(node, now, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
 
@@ -108,9 +106,6 @@ export function offerInWords(offer: Offer): string {
   const sizes = `${offer.cores} ${offer.cores === 1 ? "core" : "cores"}, ${offer.ramGib} GiB of memory, ${offer.diskGib} GiB of disk`;
   return `${runtimesOf(offer)}; ${gpus}, ${sizes}; zone ${ZONES[offer.zone]?.slug ?? "?"}`;
 }
-
-// Basis points as whole percent, half up, as the commands print them.
-const percent = (bps: number): string => `${Math.floor((bps + 50) / 100)} %`;
 
 export function NoNode() {
   return (

@@ -2,14 +2,14 @@
 
 import { useState } from "preact/hooks";
 
-import { type Ground, readPurse, requireGates } from "../../chain/posting";
+import { type Ground, requireGates } from "../../chain/ground";
 import type { Market } from "../../chain/market";
 import { asksOf, gatesOf, takers, workersInWords } from "../../core/fleet";
 import type { JobSpec } from "../../core/model";
 import { escrowAtPost, unitPrice } from "../../core/money";
 import { ceilDiv, maxBig } from "../../core/numbers";
 import { type Prices, planPrices } from "../../core/plan";
-import { enoughFor, gasCost, postGas, pricedAt, requireTaker } from "../../core/posting";
+import { enoughFor, gasCost, postGasAfter, pricedAt, requireTaker } from "../../core/posting";
 import { leasesOf, nameOf, type Policy, type Terms } from "../../core/types";
 import { formatDuration, NATIVE, showRate } from "../../core/units";
 import { unpackPolicy } from "../../core/words";
@@ -19,6 +19,7 @@ import { withdrawing } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
 import { useLoad } from "../load";
 import { Acts } from "./acting";
+import { type Credit, CreditBox } from "./credit";
 import { Failure } from "./failure";
 import { Amount, Moment } from "./shown";
 import { Table } from "./table";
@@ -101,22 +102,19 @@ interface AtMostProps {
   readonly ground: Ground;
   readonly terms: Terms;
   readonly session: Session | undefined;
+  readonly credit: Credit;
 }
 
 // The escrow and its parts, the gas, what the account holds and lacks.
-export function AtMost({ market, ground, terms, session }: AtMostProps) {
+export function AtMost({ market, ground, terms, session, credit }: AtMostProps) {
   const { asset } = market.network;
   const account = session?.account;
-  const purse = useLoad(
-    account === undefined ? undefined : () => readPurse(market, ground.at, account),
-    account ?? "",
-    [ground],
-  );
+  const { purse, most, pays } = credit;
   const escrow = escrowAtPost(terms);
-  const gas = gasCost(postGas(market.network), ground.fees);
+  const gas = gasCost(postGasAfter(market.network, pays), ground.fees);
   const native = asset.address === null;
   const { value } = purse;
-  const lacks = value === undefined ? undefined : maxBig(0n, escrow + (native ? gas : 0n) - (native ? value.coin : value.asset));
+  const lacks = value === undefined ? undefined : maxBig(0n, escrow - pays + (native ? gas : 0n) - (native ? value.coin : value.asset));
   const [units, attempts] = [leasesOf(terms), BigInt(terms.maxAttempts)];
   return (
     <>
@@ -169,6 +167,7 @@ export function AtMost({ market, ground, terms, session }: AtMostProps) {
           <p>
             <Amount value={value.credit} asset={asset} /> more is your credit in Escrow.
           </p>
+          {most > 0n && <CreditBox credit={credit} network={market.network} />}
           <Acts market={market} session={session} offers={[{ label: "Withdraw it to your account", held: "", act: withdrawing(market.network, account, value.credit) }]} />
         </>
       )}

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { readOwned } from "../../chain/owning";
-import { readFees } from "../../chain/posting";
+import { readFees } from "../../chain/calling";
 import type { Hex } from "../../core/bytes";
 import { firstManifest, type Manifest } from "../../core/manifest";
 import { commandsOf, offerOf, type Wish } from "../../core/offer";

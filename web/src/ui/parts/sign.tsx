@@ -13,6 +13,7 @@ import { type Done, type Draft, Posting, type Step } from "../../wallet/posting"
 import type { Session } from "../../wallet/request";
 import { hrefOf } from "../router";
 import { Button } from "./button";
+import { type Credit, WithdrawFirst } from "./credit";
 import { Elsewhere } from "./elsewhere";
 import { Failure } from "./failure";
 import { Keys } from "./keys";
@@ -24,11 +25,12 @@ interface Props {
   readonly session: Session | undefined;
   readonly draft: Draft;
   readonly terms: Terms;
+  readonly credit: Credit;
   // Whether every block of what it brings was found.
   readonly there: boolean;
 }
 
-export function Sign({ market, session, draft, terms, there }: Props) {
+export function Sign({ market, session, draft, terms, credit, there }: Props) {
   const { network } = market;
   const [unseen, setUnseen] = useState(false);
   const [anyway, setAnyway] = useState(false);
@@ -42,6 +44,7 @@ export function Sign({ market, session, draft, terms, there }: Props) {
       <h2>Before you sign</h2>
       <p id="judged">{judgedWords(terms, unpackPolicy(terms.policy), draft.attesters, network.asset)}</p>
       {draft.attesters !== undefined && <Keys set={draft.attesters} />}
+      <WithdrawFirst credit={credit} network={network} />
       <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
       <p>
         <label>
@@ -68,7 +71,7 @@ export function Sign({ market, session, draft, terms, there }: Props) {
           id="sign"
           busy={work.busy}
           disabled={!onChain || !(there || unseen)}
-          onClick={() => shown !== undefined && work.run((posting) => posting.post(draft, { shown, escrow, anyway, again }))}
+          onClick={() => shown !== undefined && work.run((posting) => posting.post(draft, { shown, escrow, credit: credit.pays, anyway, again }))}
         >
           Ask my wallet
         </Button>
@@ -84,9 +87,9 @@ export function Sign({ market, session, draft, terms, there }: Props) {
       <Elsewhere
         market={market}
         there={there || unseen}
-        prepare={(account) => {
+        prepare={(account, fromCredit) => {
           const posting = new Posting(market, journalOf(network), undefined, () => undefined, pauseOf(network), new AbortController().signal);
-          return posting.prepare(draft, account, { escrow, anyway, again });
+          return posting.prepare(draft, account, { escrow, anyway, again }, fromCredit);
         }}
       />
     </>
@@ -96,6 +99,7 @@ export function Sign({ market, session, draft, terms, there }: Props) {
 const STEPS: Readonly<Record<Step, string>> = {
   looking: "looking at the market…",
   journalling: "writing its terms into this browser…",
+  withdrawing: "your wallet asks you to withdraw your credit…",
   approving: "your wallet asks you to approve the exact amount…",
   trying: "trying it on the chain…",
   signing: "your wallet asks you…",

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import type { Block } from "../../chain/answers";
 import type { Market } from "../../chain/market";
-import { readPurse } from "../../chain/posting";
+import { readPurse } from "../../chain/calling";
 import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import { documentText } from "../../core/prepared";

@@ -1,29 +1,16 @@
-// What posting reads of a market: who could take a job, what an account has, how far jobs have come, and what the chain says to
-// a call before a wallet is asked to send it.
+// What is asked about a call before a wallet sends it and after: what gas costs, what its account has, what the chain says to it,
+// and what became of it.
 
-import { ESCROW_ABI, LENS_ABI, TOKEN_ABI } from "../generated/abi";
-import type { Hex } from "../core/bytes";
+import { type Hex, hexNumber } from "../core/bytes";
 import { HearthError } from "../core/errors";
-import { type Fleet, fleetOf } from "../core/fleet";
-import { type Ask, askOf, type Immutables, nodeGate } from "../core/gates";
-import type { Network } from "../core/network";
 import { type Fees, type Purse, usualTip } from "../core/posting";
-import type { Node, Policy, Terms } from "../core/types";
-import { packNeeds } from "../core/words";
 import { refusalIn } from "../core/revert";
-import { amount, type Block, hexOf, lies, quantity } from "./answers";
-import { type Market, type Overview, PAGE, type View, viewOf } from "./market";
-import { readFleet } from "./nodes";
+import { ESCROW_READS } from "../generated/reads/escrow";
+import { TOKEN_READS } from "../generated/reads/token";
+import { amount, type Block, hexOf, quantity } from "./answers";
+import type { Market } from "./market";
 import { resultOf } from "./rpc";
-
-// A market at one block, as far as a post goes by it.
-export interface Ground {
-  readonly at: Block;
-  readonly overview: Overview;
-  readonly nodes: readonly Node[];
-  readonly fleet: Fleet;
-  readonly fees: Fees;
-}
+import { type View, viewOf } from "./view";
 
 // A call as eth_call takes it.
 export interface Asked {
@@ -31,17 +18,6 @@ export interface Asked {
   readonly data: Hex;
   readonly value: bigint;
   readonly label: string;
-}
-
-export const immutablesOf = ({ nodeParameters }: Network): Immutables => ({
-  deadAfter: Number(nodeParameters.dead_after),
-  minimumStake: nodeParameters.minimum_stake,
-});
-
-// Read the market, its nodes and what gas costs at a block. Throws as `Market.read` does.
-export async function readGround(market: Market, at: Block): Promise<Ground> {
-  const [{ overview, nodes }, fees] = await Promise.all([readFleet(market, at), readFees(market, at)]);
-  return { at, overview, nodes, fleet: fleetOf(nodes, at.time, immutablesOf(market.network)), fees };
 }
 
 // Read what gas costs at a block.
@@ -55,31 +31,6 @@ export async function readFees({ rpc }: Market, at: Block): Promise<Fees> {
   return { base, tip: tip?.ok === true ? amount(tip.value, "a tip") : usualTip(base) };
 }
 
-// Hold the page's own count of gates against Lens.gates at the same block. Throws RPC_LIES where they differ for a node.
-export async function requireGates(market: Market, { at, overview, nodes }: Ground, terms: Terms, policy: Policy): Promise<void> {
-  const { network } = market;
-  const ask = askOf(terms, policy);
-  const immutables = immutablesOf(network);
-  for (let start = 0; start < nodes.length; start += PAGE) {
-    const some = nodes.slice(start, start + PAGE);
-    const first = some[0]?.id ?? 1;
-    const [gates] = await market.read(at, gatesView(network, ask, first, some.length));
-    some.forEach((node, place) => {
-      if (gates[place] === BigInt(nodeGate(node, ask, overview.time, immutables))) return;
-      throw lies(`Lens.gates says another gate of node ${node.id} than its words do`);
-    });
-  }
-}
-
-function gatesView(network: Network, ask: Ask, first: number, count: number): View<readonly bigint[]> {
-  const packed = { needs: packNeeds(ask.needs), ceiling: ask.ceiling, bond: ask.bond, probation: ask.probation };
-  const args = [packed, BigInt(first), BigInt(count)];
-  return viewOf(network.contracts.Lens, LENS_ABI, "lens", "gates", args, (raw) => {
-    if (!Array.isArray(raw) || raw.length !== count) throw lies("another number of gates than was asked for");
-    return raw as bigint[];
-  });
-}
-
 // Read what an account has at a block, and what a contract may take of its tokens.
 export async function readPurse(
   market: Market,
@@ -90,9 +41,9 @@ export async function readPurse(
   const { network, rpc } = market;
   const { address } = network.asset;
   const { Escrow } = network.contracts;
-  const credit = viewOf(Escrow, ESCROW_ABI, "escrow", "credit", [account], (raw) => raw as bigint);
+  const credit = viewOf(Escrow, ESCROW_READS, "escrow", "credit", [account], (raw) => raw as bigint);
   const of = (name: string, args: readonly unknown[]): View<bigint> =>
-    viewOf(address as Hex, TOKEN_ABI, "token", name, args, (raw) => raw as bigint);
+    viewOf(address as Hex, TOKEN_READS, "token", name, args, (raw) => raw as bigint);
   const token = address === null ? [] : [of("balanceOf", [account]), of("allowance", [account, spender])];
   const [held, [owned, balance, allowance]] = await Promise.all([
     rpc.one("eth_getBalance", [account, { blockHash: at.hash }]),
@@ -107,7 +58,7 @@ export async function readPurse(
 export async function dryRun(market: Market, call: Asked, from: Hex): Promise<void> {
   const at = await market.head();
   const { to, data, value } = call;
-  const asked = { from, to, data, value: `0x${value.toString(16)}` };
+  const asked = { from, to, data, value: hexNumber(value) };
   const [said] = await market.rpc.ask([{ method: "eth_call", params: [asked, { blockHash: at.hash }] }]);
   if (said?.ok === false) throw refusalIn(said, call.label) ?? new HearthError("RPC_ERROR", `the RPC cannot try ${call.label}: ${said.message}`);
   hexOf(resultOf(said, call.label), "an answer");

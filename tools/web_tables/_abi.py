@@ -9,6 +9,18 @@ from hearth.market import calls
 from hearth.market.abi import codec, signature_of
 from hearth.market.contracts import CONTRACTS
 
+TOKEN: Final = "Token"
+"""Under this name the market's token stands among the contracts."""
+READ: Final[Mapping[str, tuple[str, ...]]] = {
+    "Escrow": ("credit",),
+    "NodeRegistry": ("offered_operator", "governor", "offered_governor", "paused_until"),
+    "Rules": ("governor", "offered_governor", "paused_until"),
+    "JobRegistry": ("job_id_of", "RULES"),
+    "Lens": ("overview", "nodes", "jobs", "status", "locks", "credits", "gates"),
+    "Steward": ("council", "offered_council", "guardian", "DELAY", "changes"),
+    TOKEN: ("balanceOf", "allowance"),
+}
+"""By contract the views that a page asks for."""
 SIGNED: Final[Mapping[str, tuple[str, ...]]] = {
     "Escrow": ("withdraw",),
     "NodeRegistry": (
@@ -22,48 +34,50 @@ SIGNED: Final[Mapping[str, tuple[str, ...]]] = {
     "Lens": ("performUpkeep",),
     "Attesters": ("confirm",),
     "Steward": ("queue", "drop", "drop_previous_policy", "pause", "accept_council", "execute", "accept_governor"),
+    TOKEN: ("approve",),
 }
 """By contract the calls that a person signs in a page, or that a page reads of others, and that change something."""
 _TOKEN: Final = {
     "balanceOf": ("view", "uint256"),
     "allowance": ("view", "uint256"),
-    "decimals": ("view", "uint8"),
     "approve": ("nonpayable", "bool"),
-    "transfer": ("nonpayable", "bool"),
 }
 """What ERC-20 says of its functions: mutability and answer (EIP-20)."""
 
 
-def tables() -> Mapping[str, Any]:
-    """Return an ABI for each contract, the token's, every event's and the refusal's.
+def tables_of(wanted: Mapping[str, tuple[str, ...]], what: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return for each contract a file's name and its constant, with the functions that are wanted of it.
 
-    Of a contract it has every view, the calls that a person signs and `confirm`; what else workers, judges and other
-    contracts call is left out. Each contract has a constant of its own, so that a page carries only those that it uses.
+    Each contract has a file of its own, so that a part of the page carries only those that it uses.
     """
-    functions = {f"{_constant(name)}_ABI": _functions(name) for name in CONTRACTS}
-    events: dict[str, Any] = {}
+    return {_dashed(name): {constant_of(name, what): functions_of(name, all_)} for name, all_ in wanted.items()}
+
+
+def constant_of(contract: str, what: str) -> str:
+    """Return the name of a contract's constant: NODE_REGISTRY_CALLS."""
+    return f"{_dashed(contract).replace('-', '_').upper()}_{what}"
+
+
+def events() -> list[dict[str, Any]]:
+    """Return every event of every contract, once."""
+    found: dict[str, Any] = {}
     for name in CONTRACTS:
-        events |= {signature_of(entry): _event(entry) for entry in codec(name).abi if entry["type"] == "event"}
-    (refusals,) = {signature_of(e) for name in CONTRACTS for e in codec(name).abi if e["type"] == "error"}
-    refusal = next(entry for entry in codec("Escrow").abi if entry["type"] == "error")
-    assert refusals == signature_of(refusal)
-    return {
-        **functions,
-        "TOKEN_ABI": [_token(name, kinds) for name, kinds in calls._ERC20.items()],
-        "EVENT_ABI": list(events.values()),
-        "REFUSAL_ABI": [{"type": "error", "name": refusal["name"], "inputs": _parameters(refusal["inputs"])}],
-    }
+        found |= {signature_of(entry): _event(entry) for entry in codec(name).abi if entry["type"] == "event"}
+    return list(found.values())
 
 
-def _constant(name: str) -> str:
-    """Return a contract's name as a constant's: NODE_REGISTRY."""
-    return "".join(f"_{one}" if one.isupper() and at else one for at, one in enumerate(name)).upper()
+def refusal() -> dict[str, Any]:
+    """Return the error by which every contract refuses."""
+    (found,) = {signature_of(e): e for name in CONTRACTS for e in codec(name).abi if e["type"] == "error"}.values()
+    return {"type": "error", "name": found["name"], "inputs": _parameters(found["inputs"])}
 
 
-def _functions(contract: str) -> list[dict[str, Any]]:
-    wanted = set(SIGNED.get(contract, ()))
+def functions_of(contract: str, wanted: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return functions in the order of the contract's ABI. Raises ValueError for one that it does not have."""
+    if contract == TOKEN:
+        return [_token(name, kinds) for name, kinds in calls._ERC20.items() if name in wanted]
     entries = [entry for entry in codec(contract).abi if entry["type"] == "function"]
-    missing = wanted - {entry["name"] for entry in entries}
+    missing = set(wanted) - {entry["name"] for entry in entries}
     if missing:
         raise ValueError(f"{contract} has no {', '.join(sorted(missing))}")
     return [
@@ -75,8 +89,13 @@ def _functions(contract: str) -> list[dict[str, Any]]:
             "outputs": _parameters(entry["outputs"]),
         }
         for entry in entries
-        if entry["stateMutability"] == "view" or entry["name"] in wanted
+        if entry["name"] in wanted
     ]
+
+
+def _dashed(name: str) -> str:
+    """Return a contract's name as a file's: node-registry."""
+    return "".join(f"-{one}" if one.isupper() and at else one for at, one in enumerate(name)).lower()
 
 
 def _event(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+// Views of contracts: how one is asked, and how its answer reads. What no contract answers is RPC_LIES, whoever sent it.
+
+import type { Abi } from "viem";
+import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
+
+import type { Hex } from "../core/bytes";
+import { HearthError } from "../core/errors";
+import { refusalIn } from "../core/revert";
+import { hexOf, lies } from "./answers";
+import type { Ask, Said } from "./endpoint";
+import { resultOf } from "./rpc";
+
+// A call of a view: to which contract, its data, and how its answer reads.
+export interface View<T> {
+  readonly to: Hex;
+  readonly data: Hex;
+  readonly label: string;
+  read(data: Hex): T;
+}
+
+// A view by its ABI. Whatever its answer holds that `read` cannot take is the provider's doing.
+export function viewOf<T>(
+  to: Hex,
+  abi: Abi,
+  contract: string,
+  name: string,
+  args: readonly unknown[],
+  read: (raw: unknown) => T,
+): View<T> {
+  return {
+    to,
+    label: `${contract}.${name}`,
+    data: encodeFunctionData({ abi, functionName: name, args }),
+    read: (data) => read(decodeFunctionResult({ abi, functionName: name, data })),
+  };
+}
+
+export function askOf(view: View<unknown>, at: unknown): Ask {
+  return { method: "eth_call", params: [{ to: view.to, data: view.data }, at] };
+}
+
+// The value of a view's answer. Throws REFUSED with the contract's reason, RPC_ERROR, RPC_LIES.
+export function answerOf<T>(view: View<T>, said: Said | undefined): T {
+  if (said !== undefined && !said.ok) {
+    const refusal = refusalIn(said, view.label);
+    if (refusal !== null) throw refusal;
+  }
+  const data = hexOf(resultOf(said, view.label), `the answer of ${view.label}`);
+  try {
+    return view.read(data);
+  } catch (error) {
+    if (error instanceof HearthError && error.code === "RPC_LIES") throw error;
+    throw lies(`the answer of ${view.label} is none that it gives`);
+  }
+}

@@ -1,0 +1,35 @@
+// The ABI of the views that the page asks for, of one contract (tools/web_tables/_abi.py:READ).
+// Written by `python -m tools.web_tables`: change tools/web_tables/reads.py.
+
+export const JOB_REGISTRY_READS = [
+  {
+    type: "function",
+    name: "job_id_of",
+    stateMutability: "view",
+    inputs: [
+      {
+        name: "terms",
+        type: "tuple",
+        components: [
+          { name: "submitter", type: "uint256" },
+          { name: "spec", type: "bytes32" },
+          { name: "needs", type: "uint256" },
+          { name: "money", type: "uint256" },
+          { name: "limits", type: "uint256" },
+          { name: "judge_data", type: "uint256" },
+          { name: "judge", type: "uint256" },
+          { name: "policy", type: "uint256" },
+          { name: "parents_hash", type: "bytes32" },
+        ],
+      },
+    ],
+    outputs: [{ name: "", type: "bytes32" }],
+  },
+  {
+    type: "function",
+    name: "RULES",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "address" }],
+  },
+] as const;

@@ -1,0 +1,26 @@
+// The ABI of the views that the page asks for, of one contract (tools/web_tables/_abi.py:READ).
+// Written by `python -m tools.web_tables`: change tools/web_tables/reads.py.
+
+export const RULES_READS = [
+  {
+    type: "function",
+    name: "paused_until",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "uint256" }],
+  },
+  {
+    type: "function",
+    name: "governor",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "address" }],
+  },
+  {
+    type: "function",
+    name: "offered_governor",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "address" }],
+  },
+] as const;

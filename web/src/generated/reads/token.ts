@@ -1,0 +1,19 @@
+// The ABI of the views that the page asks for, of one contract (tools/web_tables/_abi.py:READ).
+// Written by `python -m tools.web_tables`: change tools/web_tables/reads.py.
+
+export const TOKEN_READS = [
+  {
+    type: "function",
+    name: "balanceOf",
+    stateMutability: "view",
+    inputs: [{ name: "", type: "address" }],
+    outputs: [{ name: "", type: "uint256" }],
+  },
+  {
+    type: "function",
+    name: "allowance",
+    stateMutability: "view",
+    inputs: [{ name: "", type: "address" }, { name: "", type: "address" }],
+    outputs: [{ name: "", type: "uint256" }],
+  },
+] as const;
