@@ -15,6 +15,7 @@ import { hrefOf } from "../router";
 import { Button } from "./button";
 import { Elsewhere } from "./elsewhere";
 import { Failure } from "./failure";
+import { Asked } from "./marks";
 import { Keys } from "./keys";
 import { Whole } from "./shown";
 import { WalletShows } from "./wallet-shows";
@@ -154,6 +155,15 @@ export function usePosting(market: Market, session: Session | undefined): Workin
 }
 
 export function Work({ work }: { readonly work: Working }) {
+  return (
+    <>
+      <Steps work={work} />
+      {work.busy && <Asked />}
+    </>
+  );
+}
+
+function Steps({ work }: { readonly work: Working }) {
   return (
     <div aria-live="polite">
       {work.step !== "" && <p id="step">{work.step}</p>}
