@@ -209,3 +209,24 @@ def test_read_call__selectors__are_of_one_contract_each() -> None:
     assert set(addresses(IN_TOKEN)) == {*CALLS, *OTHERS} and set(addresses(NETWORK)) == {*CALLS, *OTHERS} - {"token"}
     with pytest.raises(ValueError, match="calls nothing"):
         read_call(Calls(IN_TOKEN).approve(OTHER, 1).data, NETWORK)
+
+
+def test_explain__an_approval__is_of_just_what_the_next_call_takes() -> None:
+    calls, takes = Calls(IN_TOKEN), 10**18
+    stake = Prepared("call", ME, calls.add_stake(NodeId(7), ME, takes), takes, "key").document(IN_TOKEN)
+
+    def approval(spender: str, amount: int) -> Any:
+        return Prepared("call", ME, calls.approve(spender, amount), 0, "key").document(IN_TOKEN)
+
+    report = explain(json.dumps({"prepared": [approval(IN_TOKEN.nodes, takes), stake]}), IN_TOKEN)
+    assert [one["function"] for one in report["calls"]] == ["approve", "add_stake"]
+    for wrong in (
+        [approval(IN_TOKEN.nodes, takes + 1), stake],
+        [approval(OTHER, takes), stake],
+        [approval(IN_TOKEN.nodes, takes)],
+        [stake, approval(IN_TOKEN.nodes, takes)],
+    ):
+        assert "which no call behind it takes" in refusal(json.dumps(wrong), IN_TOKEN)
+    # Of data alone nobody knows what comes after it: whom it lets take what stands there whole.
+    (one,) = explain(hexed(calls.approve(OTHER, takes).data), IN_TOKEN)["calls"]
+    assert "another account" in one["what"] and OTHER in one["moves"]

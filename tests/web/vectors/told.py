@@ -25,7 +25,7 @@ from tests.web.vectors.network import NETWORK
 
 def cases() -> dict[str, Any]:
     """Return files of calls and calls as data alone, with what the library tells of them or the code that refuses."""
-    random = Random("told")
+    random = Random("told of calls")
     networks = {"coin": NETWORK, "token": replace(NETWORK, asset=TOKEN)}
     texts = [(name, text) for name, network in networks.items() for text in _texts(network)]
     alone = [
