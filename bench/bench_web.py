@@ -42,7 +42,7 @@ BOOKS = "text=Recompute the books here"
 def _served(chain: WebChain) -> Iterator[WebServer]:
     with tempfile.TemporaryDirectory() as folder:
         served = Served(read_page(), "test", chain.network_file, FolderStore(Path(folder)), False)
-        with WebServer(served, 0) as running:
+        with WebServer(served, 0, name="bench") as running:
             yield running
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hearth.base.errors import HearthError, JobEnded, JobFailed, UsageError
+from hearth.cli.explain import job_explain
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
@@ -336,6 +337,9 @@ def show_jobs(run: Run, report: JobList) -> None:
 @click.group(cls=Group)
 def job() -> None:
     """Look at a job, fetch its results, act on it. JOB is an id or its beginning."""
+
+
+job.add_command(job_explain)
 
 
 @job.command("show", cls=Leaf)

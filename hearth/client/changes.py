@@ -181,6 +181,15 @@ def changed_values(change: Change, policy: Policy | None, asset: Asset) -> list[
     ]
 
 
+def policy_values(change: Change, asset: Asset) -> tuple[tuple[str, str], ...]:
+    """Return all that a change of the policy sets, in the policy's order, by the change alone; nothing for others."""
+    from hearth.protocol import words
+
+    if change.op is not ChangeOp.SET_POLICY:
+        return ()
+    return tuple((name, _shown(name, value, asset)) for name, value in asdict(words.unpack_policy(change.word)).items())
+
+
 def _number(value: int) -> Plain:
     return str(value) if value > 2**53 else value
 

@@ -564,6 +564,50 @@ class PaidCheckpoint(TypedDict):
     fee: str
 
 
+class ExplainedRow(TypedDict):
+    """An argument of a call in words."""
+
+    name: str
+    text: str
+
+
+_MaybeFrom = TypedDict("_MaybeFrom", {"from": str | None})
+
+
+class ExplainedCall(_MaybeFrom):
+    """A call that a wallet is asked to sign. `data_hash` is keccak256 of its data.
+
+    `job`, `four_words` and `terms` are of a call about a job, None for others; `terms` has all that the call says of
+    it. `value` is wei that the call takes, `approve` what must be approved before, in base units; None where the chain
+    alone says how much. `from` is None where only its data was given.
+    """
+
+    contract: str
+    address: str
+    function: str
+    data_bytes: int
+    data_hash: str
+    job: str | None
+    four_words: str | None
+    what: str
+    rows: list[ExplainedRow]
+    moves: str
+    terms: dict[str, str] | None
+    value: str | None
+    value_text: str | None
+    approve: str | None
+    approve_text: str | None
+
+
+class Explanation(TypedDict):
+    """What somebody is asked to sign, by the data and the network file alone."""
+
+    schema: Literal["hearth.explanation/1"]
+    network: str
+    chain_id: int
+    calls: list[ExplainedCall]
+
+
 class JobReceipt(OfLogs):
     """Where a job's money went: `escrow` came in, `topped_up` of it by top-ups, the rest says where it is now.
 

@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING
 
 from hearth.config.settings import rpc_urls
 from hearth.web.files import Page, read_page, require_named
-from hearth.web.server import PORT, Served, WebServer, network_for
+from hearth.web.origin import name_of
+from hearth.web.policy import network_for
+from hearth.web.server import PORT, Served, WebServer
 
 if TYPE_CHECKING:
     from hearth.client.reports import WebPage
     from hearth.client.session import Session
 
 
-def open_page(session: Session, *, port: int = PORT, read_only: bool = False) -> WebServer:
-    """Return the page's server on 127.0.0.1, which serves while its context is open; `port` 0 picks a free one.
+def open_page(session: Session, *, port: int = PORT, read_only: bool = False, plain: bool = False) -> WebServer:
+    """Return the page's server on loopback, which serves while its context is open; `port` 0 picks a free one.
 
-    The page asks the RPCs and gateways of the session's settings, and puts blocks into its store unless `read_only`.
-    Raises ConfigError NO_PAGE, OTHER_PAGE, PORT_BUSY, NO_RPC, NO_NETWORK.
+    The page asks the RPCs and gateways of the session's settings, and puts blocks into its store unless `read_only`. It
+    has the home's own name under localhost, or `plain` 127.0.0.1. Raises ConfigError NO_PAGE, OTHER_PAGE, PORT_BUSY,
+    NO_RPC, NO_NETWORK, BAD_PAGE_NAME, OPEN_FILE, OPEN_FOLDER.
     """
-    return WebServer(_served(session, read_only), port)
+    served = _served(session, read_only)
+    return WebServer(served, port, name=None if plain else name_of(session.settings.home))
 
 
 def page_report(session: Session, server: WebServer | None = None, *, read_only: bool = False) -> WebPage:

@@ -1,20 +1,23 @@
 """The server of `hearth web`: the page, one market's network file, and blocks of the user's store, on loopback.
 
 It holds no key, signs nothing, keeps nothing and passes no RPC on. Every request must name this server as its host, and
-must come from the page that it serves or from a person who opened it. Anybody on this machine may load that page, which
-is public; what is the user's (the market's URLs, which may hold keys, and the store) is for who knows the token that
-this start drew. It stands in the address that the user is shown, behind the #, which no request carries. Source: SPEC
+must come from the page that it serves or from a person who opened it. Its name is the home's own (`origin.py`), so that
+no script of another server meets the page in the browser; it is told to nobody who does not name it. The page is
+public; what is the user's (the market's URLs, which may hold keys, and the store) is for who knows the token that this
+start drew. It stands in the address that the user is shown, behind the #, which no request carries. Source: SPEC
 section "Page".
 """
 
 from __future__ import annotations
 
+import errno
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+import socket
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
 from hearth.base.crowd import CrowdHandler, CrowdServer, Limits
@@ -24,13 +27,14 @@ from hearth.storage.stores import Store
 from hearth.storage.stores.gateway import MEDIA_TYPE
 from hearth.storage.stores.gateway_server import READ_SECONDS, raw_block
 from hearth.web.files import INDEX, Page
+from hearth.web.policy import policy_of
 
 HOST: Final = "127.0.0.1"
 """The one interface. Over plain http anywhere else, a browser gives a page neither hashes nor a wallet."""
+HOST_6: Final = "::1"
+"""The same by IPv6: a browser takes a name under localhost for either address."""
 PORT: Final = 7373
 TOKEN_HEADER: Final = "X-Hearth-Token"
-TRUSTED: Final = "hearth-offline"
-"""The one policy of Trusted Types: it names the service worker's script, and nothing else."""
 KEEP: Final = "keep"
 """Of `PUT /ipfs/<CID>?keep`: pin the DAG below the block as well."""
 MAX_CONNECTIONS: Final = 64
@@ -39,6 +43,10 @@ WAIT_SECONDS: Final = 60.0
 WRITE_SECONDS: Final = 60.0
 """How long a block may take from the page into the store, and an answer to the page."""
 HEAD_BYTES: Final = 16 * 1024
+_TRIES: Final = 16
+"""Free ports that are looked at where both addresses need the same one."""
+_NO_IPV6: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT})
+_ELSEWHERE: Final = b"nothing is served under this name: open the address that hearth web printed when it started\n"
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -64,63 +72,52 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-def policy_of(network: Mapping[str, Any]) -> str:
-    """Return the Content-Security-Policy: what the page may load is its own, whom it may ask is the network's."""
-    asked = dict.fromkeys(origin for url in (*network["rpc"], *network["gateways"]) if (origin := origin_of(url)))
-    return "; ".join(
-        (
-            *(
-                "default-src 'none'",
-                "script-src 'self'",
-                "worker-src 'self'",
-                "style-src 'self'",
-                "img-src 'self' data:",
-            ),
-            " ".join(("connect-src 'self'", *asked)),
-            *("form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'"),
-            *("require-trusted-types-for 'script'", f"trusted-types {TRUSTED}"),
-        )
-    )
-
-
-def origin_of(url: str) -> str:
-    """Return scheme, host and port of an http URL, "" for what is none: a policy must not be a stranger's text."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        return ""
-    named = all(char.isascii() and (char.isalnum() or char in ".-") for char in host)
-    numbered = ":" in host and all(char in "0123456789abcdef:." for char in host)
-    if parts.scheme not in ("http", "https") or not host or not (named or numbered):
-        return ""
-    shown = f"[{host}]" if numbered else host
-    return f"{parts.scheme}://{shown}" + (f":{port}" if port else "")
-
-
 class WebServer(CrowdServer):
     """Serve the page on loopback while the context is open; `port` 0 picks a free one.
 
-    Raises ConfigError PORT_BUSY.
+    `name` is the page's own under localhost; None serves it at 127.0.0.1, an origin that it shares with whoever serves
+    that port at another time. Raises ConfigError PORT_BUSY.
     """
 
-    def __init__(self, served: Served, port: int = PORT) -> None:
+    def __init__(self, served: Served, port: int = PORT, *, name: str | None) -> None:
         self.served = served
+        self.name = name
         self.token = secrets.token_urlsafe(32)
         self.policy = policy_of(served.network)
-        try:
-            super().__init__((HOST, port), _Handler)
-        except (OSError, OverflowError) as error:
-            raise ConfigError(
-                f"port {port} of {HOST} cannot be served on: {getattr(error, 'strerror', None) or error}",
-                hint="hearth web --port 0 takes a free one",
-                code="PORT_BUSY",
-            ) from error
+        self._other: _Other | None = None
+        for left in reversed(range(_TRIES)):
+            try:
+                super().__init__((HOST, port), _Handler)
+                self._other = None if name is None else _Other.beside(self)
+                return
+            except (OSError, OverflowError) as error:
+                self._close_socket()
+                if port == 0 and left:
+                    continue
+                raise ConfigError(
+                    f"port {port} of this machine cannot be served on: {getattr(error, 'strerror', None) or error}",
+                    hint="hearth web --port 0 takes a free one",
+                    code="PORT_BUSY",
+                ) from error
+
+    def _close_socket(self) -> None:
+        if hasattr(self, "socket"):
+            self.socket.close()
+
+    def __enter__(self) -> Self:
+        if self._other is not None:
+            self._other.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *args: object) -> None:
+        super().__exit__(*args)
+        if self._other is not None:
+            self._other.__exit__(*args)
 
     @property
     def host(self) -> str:
         """Return the one Host that a request may name."""
-        return f"{HOST}:{self.server_address[1]}"
+        return f"{HOST if self.name is None else f'{self.name}.localhost'}:{self.server_address[1]}"
 
     @property
     def origin(self) -> str:
@@ -139,6 +136,38 @@ class WebServer(CrowdServer):
     def local(self) -> Mapping[str, Any]:
         """Return what tells the page that it is served here: its network, and whether it may put blocks."""
         return {"served_by": "hearth web", "network": self.served.name, "writable": self.served.writable}
+
+
+class _Other(CrowdServer):
+    """The same port by IPv6, whose connections are the page's.
+
+    A browser asks at either address. Were this one free, another user of the machine could serve it, and his would be
+    the page of that name.
+    """
+
+    address_family = socket.AF_INET6
+
+    def __init__(self, page: WebServer) -> None:
+        self._page = page
+        super().__init__((HOST_6, page.server_address[1]), _Handler)
+
+    @classmethod
+    def beside(cls, page: WebServer) -> _Other | None:
+        """Return it; None on a machine without IPv6, where nobody serves that address. Raises OSError."""
+        try:
+            return cls(page)
+        except OSError as error:
+            if error.errno in _NO_IPV6:
+                return None
+            raise
+
+    def limits(self) -> Limits:
+        """Return the page's: it counts both."""
+        return self._page.limits()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Have the page take a connection."""
+        self._page.process_request(request, client_address)
 
 
 class _Handler(CrowdHandler):
@@ -182,14 +211,14 @@ class _Handler(CrowdHandler):
     def _refusal(self) -> Answer | None:
         """Refuse a request that names another host, or that another page made.
 
-        A name that was pointed at this address names itself as host. A browser says of every request which site made
-        it; a page at another port of this machine is another origin too. A person's own click or bookmark opens the
-        page, and nothing else.
+        A name that was pointed at this address names itself as host. Who does not know this server's name is not told.
+        A browser says of every request which site made it; a page at another port of this machine is another origin
+        too. A person's own click or bookmark opens the page, and nothing else.
         """
         own = self.server.origin
         if self.headers.get_all("Host") != [self.server.host]:
             self.close_connection = True
-            return Answer(HTTPStatus.MISDIRECTED_REQUEST, f"this is {own}/\n".encode())
+            return Answer(HTTPStatus.MISDIRECTED_REQUEST, _ELSEWHERE)
         origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site")
         opens = self.headers.get("Sec-Fetch-Mode") == "navigate" and urlsplit(self.path).path == "/"
         if origin not in (None, own) or not (site in (None, "same-origin", "none") or opens):
@@ -290,15 +319,3 @@ def _json(value: Mapping[str, Any], status: HTTPStatus = HTTPStatus.OK) -> Answe
 
 def _fault(status: HTTPStatus, code: str, why: str) -> Answer:
     return _json({"error": {"code": code, "message": why}}, status)
-
-
-def network_for(network: Mapping[str, Any], rpcs: Sequence[str], gateways: Sequence[str]) -> dict[str, Any]:
-    """Return the network file that the page is served: with these URLs, those that a browser can ask.
-
-    One with a user or a password in it is left out: a browser refuses to ask it.
-    """
-    return {**network, "rpc": [*filter(_askable, rpcs)], "gateways": [*filter(_askable, gateways)]}
-
-
-def _askable(url: str) -> bool:
-    return bool(origin_of(url)) and "@" not in urlsplit(url).netloc

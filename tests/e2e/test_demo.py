@@ -20,6 +20,7 @@ from hearth.market.events import Finished, GaveUp, Settled, decode
 from hearth.market.network import load_network
 from hearth.protocol.types import LOCAL_CHAIN_ID
 from tests.kit.geth import Geth, need_geth, shared_chain
+from tests.kit.http import to_loopback
 from tests.kit.town import ROOT
 from tools import schemas
 from tools.services import geth
@@ -100,7 +101,7 @@ def test_demo__on_a_geth_that_runs_already__shows_every_scene_and_leaves_the_cha
             break
     assert "the page: " in lines[-1], "".join(lines)[-3000:]
     origin, _, token = lines[-1].split("the page: ")[1].strip().partition("/#token=")
-    asked = urllib.request.Request(f"{origin}/networks/devnet.json", headers={"X-Hearth-Token": token})
+    asked = to_loopback(f"{origin}/networks/devnet.json", headers={"X-Hearth-Token": token})
     with urllib.request.urlopen(asked, timeout=30) as answer:
         assert json.load(answer)["rpc"] == [local_geth.url]
     process.send_signal(signal.SIGINT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import keeps_nobody_out
 from tests.kit.web_page import becomes, follows, go, table
 from tests.kit.web_sign_desk import SignDesk, at
+from tests.kit.web_wallet import HANG
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -83,6 +84,53 @@ def test_sign__a_job_that_the_command_prepared__is_posted_and_its_page_found(des
     assert len(desk.wallet.sent) == 1
     desk.page.click("#calls a")
     desk.page.wait_for_selector(".state-open")
+
+
+def test_sign__a_file__has_the_marks_that_the_command_says_before_and_while_the_wallet_asks(
+    desk: SignDesk, tmp_path: Path
+) -> None:
+    report = prepare(desk.place, "submit", job_file(desk.place, "marked"), "--anyway", "--print-tx")
+    desk.open(json.dumps(report), tmp_path)
+    desk.page.wait_for_selector("#calls .marks .words")
+    card = desk.page.inner_text("#calls .marks")
+    given: list[dict[str, Any]] = []
+
+    def hold(params: Sequence[Any]) -> Any:
+        given.append(params[0])
+        return HANG
+
+    desk.wallet.answers["eth_sendTransaction"] = hold
+    desk.page.click("#sign-file")
+    desk.page.wait_for_selector("#asked-of-wallet .words")
+    asked = desk.page.inner_text("#asked-of-wallet")
+    for text in (given[0]["data"], str(tmp_path / "tx.json")):
+        (one,) = desk.place.hearth("job", "explain", text, "--json").json["calls"]
+        for shown in (card, asked):
+            assert one["data_hash"] in shown and one["four_words"] in shown
+        # What the page tells of the call is what the command tells of it.
+        told = desk.told()
+        assert one["what"] in told and all(row["text"] in told for row in one["rows"])
+
+
+def test_act__what_the_wallet_is_asked__is_of_the_job_that_is_shown(desk: SignDesk) -> None:
+    job = prepare(desk.place, "submit", job_file(desk.place, "acted"), "--anyway")["job"]
+    go(desk.page, f"#/job/{job}")
+    desk.page.wait_for_selector(f"main >> text={job}")
+    desk.connect()
+    given: list[dict[str, Any]] = []
+
+    def hold(params: Sequence[Any]) -> Any:
+        given.append(params[0])
+        return HANG
+
+    desk.wallet.answers["eth_sendTransaction"] = hold
+    desk.page.click("button:text-is('Cancel unit 0')")
+    desk.page.wait_for_selector("#asked-of-wallet .words")
+    (one,) = prepare(desk.place, "job", "explain", given[0]["data"])["calls"]
+
+    assert (one["job"], one["function"], one["address"]) == (job, "cancel", given[0]["to"])
+    shown = desk.page.inner_text("#asked-of-wallet")
+    assert one["data_hash"] in shown and one["four_words"] in shown
 
 
 def test_sign__cancellations_that_the_page_saved__end_their_jobs_in_their_order(desk: SignDesk, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hearth.protocol.types import State
 from tests.kit.browser import shoot, tab_to, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.web_axe import keeps_nobody_out
 from tests.kit.web_desk import OPEN, Desk, serve
 from tests.kit.web_wallet import HANG, Refuses, WebWallet
 
@@ -401,3 +402,29 @@ def test_submit__in_a_market_of_a_token__approves_exactly_what_the_job_takes(
         assert (approved["to"], registered["to"]) == (token.lower(), nodes)
         assert approved["input"][34:74] == nodes[2:] and int(registered["value"], 16) == 0
         assert int(approved["input"][-64:], 16) == int(node["stake"]) and node["owner"].lower() == wallet.address
+
+
+def test_submit__what_the_wallet_was_given__is_explained_alike_on_another_machine(desk: Desk[WebWallet]) -> None:
+    page, given = desk.page, []
+
+    def hold(params: Sequence[Any]) -> Any:
+        given.append(params[0])
+        return HANG
+
+    desk.ready("explained")
+    assert page.query_selector("#asked-of-wallet") is None
+    desk.wallet.answers["eth_sendTransaction"] = hold
+    desk.sign()
+    page.wait_for_selector("#asked-of-wallet .words")
+    (one,) = desk.place.hearth("job", "explain", given[0]["data"], "--json").json["calls"]
+    shown = page.inner_text("#asked-of-wallet")
+
+    assert one["data_hash"] in shown and page.inner_text("#asked-of-wallet .words") == one["four_words"]
+    assert (one["function"], one["address"]) == ("post", given[0]["to"])
+    assert int(one["value"]) == int(given[0]["value"], 16)
+    keeps_nobody_out(page)
+    shoot(page, "asked")
+    # The record of it names the same job; once the wallet has answered there is nothing to compare.
+    desk.open()
+    assert one["job"] in page.locator("section:has-text('Begun here') li", has_text="explained").inner_text()
+    assert page.query_selector("#asked-of-wallet") is None

@@ -5,14 +5,27 @@ from __future__ import annotations
 import ssl
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 MIB = 2**20
+NAME = "a2b3c4d5e6f7g2h3i4j5"
+"""A name of a page under localhost, as `hearth web` draws them."""
+
+
+def to_loopback(url: str, **more: Any) -> urllib.request.Request:
+    """Return a request for an address of `hearth web` as a browser makes it, whatever this machine's resolver knows."""
+    found = urlsplit(url)
+    request = urllib.request.Request(url.replace(found.netloc, f"127.0.0.1:{found.port}", 1), **more)
+    request.add_header("Host", found.netloc)
+    return request
 
 
 @contextmanager

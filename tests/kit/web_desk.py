@@ -25,7 +25,8 @@ def serve(place: Town) -> str:
     if "web" not in place.processes:
         place.start("web", "-m", "hearth.cli", "web", "--port", "0")
     log = place.home / "web.log"
-    found = wait(lambda: re.search(r"http://127\.0\.0\.1:\d+/#token=\S+", log.read_text()), "hearth web serves", 30)
+    address = r"http://[a-z2-7]+\.localhost:\d+/#token=\S+"
+    found = wait(lambda: re.search(address, log.read_text()), "hearth web serves", 30)
     return str(found.group())
 
 

@@ -16,6 +16,7 @@ from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
 from tests.kit.evm import ROOT
+from tests.kit.http import NAME
 from tests.web.vectors.network import NETWORK
 
 
@@ -36,7 +37,7 @@ def main(page: str, store: str, port: str) -> None:
     # A market whose RPC nobody serves: the page opens without one.
     network = {**NETWORK.as_dict(), "rpc": [], "gateways": []}
     served = Served(read_page(Path(page)), "devnet", network, FolderStore(Path(store)), True)
-    with WebServer(served, int(port)) as web:
+    with WebServer(served, int(port), name=NAME) as web:
         print(web.url, flush=True)
         threading.Event().wait()
 

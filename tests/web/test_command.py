@@ -19,6 +19,7 @@ from hearth.market.network import save_network
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
+from tests.kit.http import to_loopback
 from tests.web.vectors.network import NETWORK
 
 pytestmark = pytest.mark.net
@@ -62,7 +63,7 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def ask(url: str, path: str, *, method: str = "GET", data: bytes | None = None) -> tuple[int, bytes]:
     origin, _, token = url.partition("/#token=")
-    request = urllib.request.Request(f"{origin}/{path}", method=method, data=data, headers={"X-Hearth-Token": token})
+    request = to_loopback(f"{origin}/{path}", method=method, data=data, headers={"X-Hearth-Token": token})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read()
@@ -134,6 +135,38 @@ def test_web__no_market__says_how_to_have_one(tmp_path: Path) -> None:
     assert "hearth devnet up" in done.stderr
 
 
+def test_web__each_start__has_the_homes_own_name(home: Path, tmp_path: Path) -> None:
+    hosts = []
+    for _ in range(2):
+        with serving(home) as (_, report):
+            hosts.append(report["url"].removeprefix("http://").split(":")[0])
+            assert ask(report["url"], "local.json")[0] == 200
+    assert hosts[0] == hosts[1] and hosts[0].endswith(".localhost")
+    assert (home / "web-name").stat().st_mode & 0o777 == 0o600
+
+
+def test_web__plain__is_at_127_0_0_1_and_says_what_that_means(home: Path) -> None:
+    with serving(home, "--plain") as (_, report):
+        assert report["url"].startswith("http://127.0.0.1:")
+        assert ask(report["url"], "local.json")[0] == 200
+    assert not (home / "web-name").exists()
+    argv, environ = command(home, "--port", "0", "--plain")
+    with subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, text=True, cwd=home) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        process.kill()
+    assert "may have left a script" in lines[2]
+
+
+def test_web__a_name_that_others_can_read__is_refused(home: Path) -> None:
+    (home / "web-name").write_text("a2b3c4d5e6f7g2h3i4j5\n")
+    (home / "web-name").chmod(0o644)
+    done = run(home, "--port", "0")
+
+    assert done.returncode == 3
+    assert "chmod 600" in done.stderr
+
+
 def test_web__in_words__prints_the_address_and_how_a_wallet_joins(home: Path) -> None:
     argv, environ = command(home, "--port", "0")
     with subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, text=True, cwd=home) as process:
@@ -143,7 +176,8 @@ def test_web__in_words__prints_the_address_and_how_a_wallet_joins(home: Path) ->
         finally:
             process.kill()
 
-    assert "http://127.0.0.1:" in lines[0] and "#token=" in lines[0]
+    name = (home / "web-name").read_text().strip()
+    assert f"http://{name}.localhost:" in lines[0] and "#token=" in lines[0]
     assert read_page().cid in lines[1]
     assert "chain id 31337" in lines[2] and "play money" in lines[3]
     assert lines[4] == "Ctrl-C ends it\n"

@@ -15,7 +15,7 @@ from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
 from tests.kit.browser import Watched, require_chromium, watched
-from tests.kit.http import answering, send
+from tests.kit.http import NAME, answering, send
 from tests.kit.web_chain import WebChain, web_chain
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def chain() -> Iterator[WebChain]:
 @pytest.fixture
 def web(chain: WebChain, tmp_path: Path) -> Iterator[WebServer]:
     served = Served(read_page(), "test", chain.network_file, FolderStore(tmp_path / "store"), True)
-    with WebServer(served, 0) as running:
+    with WebServer(served, 0, name=NAME) as running:
         yield running
 
 

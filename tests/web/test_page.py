@@ -21,6 +21,7 @@ from hearth.storage.stores import FolderStore
 from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
 from tests.kit.browser import Watched, watched
+from tests.kit.http import NAME
 from tests.web.vectors.network import NETWORK
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def store(tmp_path: Path) -> FolderStore:
 def serve(store: FolderStore, *, writable: bool = True, gateways: tuple[str, ...] = ()) -> WebServer:
     # A market whose RPC nobody serves: what needs no chain must work without one.
     network = {**NETWORK.as_dict(), "rpc": [], "gateways": list(gateways)}
-    return WebServer(Served(read_page(), "devnet", network, store, writable), 0)
+    return WebServer(Served(read_page(), "devnet", network, store, writable), 0, name=NAME)
 
 
 @pytest.fixture

@@ -16,9 +16,11 @@ import pytest
 from hearth.base.errors import ConfigError
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore, MemoryStore
-from hearth.web import files, server
+from hearth.web import files, policy
 from hearth.web.files import File, Page
 from hearth.web.server import Served, WebServer
+from tests.kit.http import NAME
+from tests.kit.require import require
 
 pytestmark = pytest.mark.net
 
@@ -39,7 +41,7 @@ def store(tmp_path: Path) -> FolderStore:
 
 @pytest.fixture
 def web(store: FolderStore) -> Iterator[WebServer]:
-    with WebServer(Served(PAGE, "devnet", NETWORK, store, writable=True), 0) as running:
+    with WebServer(Served(PAGE, "devnet", NETWORK, store, writable=True), 0, name=NAME) as running:
         yield running
 
 
@@ -112,7 +114,7 @@ def test_get__a_file_that_is_known__is_not_sent_again(web: WebServer) -> None:
 
 def test_policy__the_page_of_a_static_host__differs_in_whom_it_may_ask_alone() -> None:
     told = re.search(r'http-equiv="Content-Security-Policy"\s+content="([^"]+)"', (files.APP / files.INDEX).read_text())
-    served = server.policy_of({"rpc": [], "gateways": []})
+    served = policy.policy_of({"rpc": [], "gateways": []})
 
     assert told is not None
     assert [part for part in told[1].split("; ") if not part.startswith("connect-src ")] == [
@@ -169,12 +171,63 @@ def test_request__another_method__is_refused(web: WebServer, method: str) -> Non
 # ---- whose request it is ----
 
 
-@pytest.mark.parametrize("host", ["localhost:{port}", "evil.example", "127.0.0.1", "127.0.0.1:1", "[::1]:{port}", ""])
-def test_request__another_host__is_misdirected(web: WebServer, host: str) -> None:
-    reply = ask(web, "/local.json", Host=host.format(port=web.server_address[1]))
+@pytest.mark.parametrize(
+    "host",
+    ["localhost:{port}", "evil.example", "127.0.0.1:{port}", "[::1]:{port}", "{name}.localhost", "", "127.0.0.1"]
+    + [
+        "{name}.localhost:1",
+        "{name}:{port}",
+        "x.{name}.localhost:{port}",
+        "{name}.localhost.:{port}",
+        "b{name}.localhost:{port}",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/index.js", "/local.json"])
+def test_request__another_host__is_misdirected_and_is_told_no_name(web: WebServer, host: str, path: str) -> None:
+    reply = ask(web, path, Host=host.format(port=web.server_address[1], name=NAME))
 
     assert reply.status == 421
-    assert web.origin.encode() in reply.body
+    assert b"open the address that hearth web printed" in reply.body
+    assert NAME not in f"{reply.headers}{reply.body!r}"
+
+
+def test_plain__is_served_at_127_0_0_1_alone(store: FolderStore) -> None:
+    with WebServer(Served(PAGE, "devnet", NETWORK, store, writable=True), 0, name=None) as web:
+        assert web.origin == f"http://127.0.0.1:{web.server_address[1]}"
+        assert ask(web, "/local.json").status == 200
+        assert ask(web, "/local.json", Host=f"{NAME}.localhost:{web.server_address[1]}").status == 421
+
+
+def test_name__is_served_by_ipv6_too(web: WebServer) -> None:
+    need_ipv6()
+    connection = http.client.HTTPConnection("::1", web.server_address[1], timeout=20)
+    connection.request("GET", "/local.json", headers={"Host": web.host, "X-Hearth-Token": web.token})
+
+    assert Reply(connection.getresponse()).json["network"] == "devnet"
+    connection.close()
+
+
+def test_name__whose_port_somebody_serves_by_ipv6__is_not_served(store: FolderStore) -> None:
+    need_ipv6()
+    served = Served(PAGE, "devnet", NETWORK, store, writable=True)
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as others:
+        port = others.getsockname()[1]
+        with pytest.raises(ConfigError) as caught:
+            WebServer(served, port, name=NAME)
+    assert caught.value.code == "PORT_BUSY"
+    # What it had taken of the port is free again.
+    with WebServer(served, port, name=NAME):
+        pass
+
+
+def need_ipv6() -> None:
+    """Skip or fail a test on a machine without IPv6."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        found = True
+    except OSError:
+        found = False
+    require("IPv6", found, "no ::1")
 
 
 def test_request__two_hosts__is_misdirected(web: WebServer) -> None:
@@ -190,6 +243,9 @@ def test_request__two_hosts__is_misdirected(web: WebServer) -> None:
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://127.0.0.1:{port}"},
+        {"Origin": "http://localhost:{port}"},
+        {"Origin": "http://other.localhost:{port}"},
         {"Origin": "https://{host}"},
         {"Sec_Fetch_Site": "cross-site"},
         {"Sec_Fetch_Site": "same-site"},
@@ -197,7 +253,7 @@ def test_request__two_hosts__is_misdirected(web: WebServer) -> None:
     ],
 )
 def test_request__of_another_page__is_forbidden(web: WebServer, headers: Mapping[str, str]) -> None:
-    given = {name: value.format(host=web.host) for name, value in headers.items()}
+    given = {name: value.format(host=web.host, port=web.server_address[1]) for name, value in headers.items()}
     for path, method in (("/local.json", "GET"), ("/index.js", "GET"), ("/ipfs/bafk", "PUT")):
         assert ask(web, path, method, **given).status == 403
 
@@ -228,7 +284,7 @@ def test_get__what_is_the_users__needs_the_token(web: WebServer, path: str, toke
 
 def test_token__each_start__draws_another(store: FolderStore) -> None:
     served = Served(PAGE, "devnet", NETWORK, store, writable=True)
-    with WebServer(served, 0) as one, WebServer(served, 0) as other:
+    with WebServer(served, 0, name=NAME) as one, WebServer(served, 0, name=NAME) as other:
         assert one.token != other.token
         assert len(one.token) >= 32
         assert one.url == f"{one.origin}/#token={one.token}"
@@ -312,7 +368,7 @@ def test_put__without_the_token__is_refused_unread(web: WebServer, store: Folder
 
 
 def test_put__to_a_start_that_only_reads__is_refused(store: FolderStore) -> None:
-    with WebServer(Served(PAGE, "devnet", NETWORK, store, writable=False), 0) as web:
+    with WebServer(Served(PAGE, "devnet", NETWORK, store, writable=False), 0, name=NAME) as web:
         reply = ask(web, f"/ipfs/{cids.of(b'block')}", "PUT", body=b"block")
 
         assert (reply.status, reply.code) == (403, "READ_ONLY")
@@ -376,7 +432,7 @@ def test_request__a_long_head__is_431(web: WebServer) -> None:
 
 def test_server__a_port_that_is_taken__is_refused(web: WebServer) -> None:
     with pytest.raises(ConfigError) as caught:
-        WebServer(web.served, web.server_address[1])
+        WebServer(web.served, web.server_address[1], name=NAME)
     assert caught.value.code == "PORT_BUSY"
     assert "--port 0" in caught.value.hint
 
@@ -400,11 +456,11 @@ def test_server__a_port_that_is_taken__is_refused(web: WebServer) -> None:
     ],
 )
 def test_origin_of__a_url__is_an_origin_or_nothing(url: str, origin: str) -> None:
-    assert server.origin_of(url) == origin
+    assert policy.origin_of(url) == origin
 
 
 def test_network_for__urls_that_a_browser_refuses__are_left_out() -> None:
-    found = server.network_for(
+    found = policy.network_for(
         {"name": "x", "rpc": ["http://own"], "gateways": []},
         ["https://user:word@rpc.example/", "https://rpc.example/key", "https://a;b"],
         ["http://gw.example"],
@@ -415,7 +471,7 @@ def test_network_for__urls_that_a_browser_refuses__are_left_out() -> None:
 
 def test_get__a_network_with_a_strange_name__is_found_by_it_alone() -> None:
     served = Served(PAGE, "../a b", {**NETWORK, "name": "../a b"}, MemoryStore(), writable=True)
-    with WebServer(served, 0) as web:
+    with WebServer(served, 0, name=NAME) as web:
         assert ask(web, "/networks/..%2Fa%20b.json").json["name"] == "../a b"
         assert ask(web, "/networks/../a").status == 404
 

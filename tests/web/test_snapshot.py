@@ -26,6 +26,7 @@ from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
 from tests.kit.browser import Watched, watched
 from tests.kit.fake_chain import Event
+from tests.kit.http import NAME
 from tests.kit.web_chain import WebChain, web_chain
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> FolderStore:
 
 @pytest.fixture(scope="module")
 def web(chain: WebChain, store: FolderStore) -> Iterator[WebServer]:
-    with WebServer(Served(read_page(), "test", chain.network_file, store, True), 0) as running:
+    with WebServer(Served(read_page(), "test", chain.network_file, store, True), 0, name=NAME) as running:
         yield running
 
 

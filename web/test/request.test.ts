@@ -56,6 +56,23 @@ describe("a wallet", () => {
     expect(wallet.asked.slice(-4)).toEqual(["eth_chainId", "eth_getBlockByNumber", "eth_accounts", "eth_sendTransaction"]);
   });
 
+  it.each<[string, Answer]>([
+    ["answers", HASH],
+    ["refuses", failing({ code: 4001, message: "no" })],
+  ])("that %s: what it was given stands there as long as it is open, and is what it was given", async (_, answer) => {
+    const seen: unknown[] = [];
+    const { session, wallet } = await connected({
+      eth_sendTransaction: () => {
+        seen.push(session.asked);
+        return typeof answer === "function" ? (answer as () => unknown)() : answer;
+      },
+    });
+    expect(session.asked).toBe(undefined);
+    await send(session);
+    expect(seen).toEqual(wallet.params.get("eth_sendTransaction"));
+    expect(session.asked).toBe(undefined);
+  });
+
   it.each<[string, Record<string, Answer>, string]>([
     ["that refuses", { eth_sendTransaction: failing({ code: 4001, message: "no" }) }, "USER_REFUSED: you refused it; nothing was sent"],
     [

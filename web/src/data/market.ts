@@ -75,7 +75,8 @@ export function reached({ raw, network }: NetworkFile, here: Here): NetworkFile 
 
 // Whether an address is this machine's own, which a browser asks for a page from elsewhere only where its owner lets it.
 export function needsConsent(url: string, { origin }: Here): boolean {
-  return isLoopback(new URL(url)) && !isLoopback(new URL(origin));
+  const from = new URL(origin);
+  return isLoopback(new URL(url)) && !isLoopback(from) && !from.hostname.endsWith(".localhost");
 }
 
 // What the page's own policy lets it ask at a static host: https, this machine, and its own origin.

@@ -32,12 +32,14 @@ const NOTHING_SENT = "nothing was sent";
 export class Session {
   account: Hex | undefined;
   chainId: bigint | undefined;
+  // What the wallet was given to sign and has not answered yet.
+  asked: Pick<Call, "to" | "data"> | undefined;
   #epoch = 0;
   readonly #heard: (() => void)[] = [];
 
   constructor(
     readonly wallet: Announced,
-    private readonly network: Network,
+    readonly network: Network,
     private readonly tell: () => void,
     // Refuses where the page may not sign at all.
     private readonly requirePlace: () => void,
@@ -100,11 +102,23 @@ export class Session {
     }
     const { to, data, value } = call;
     const transaction = { from: shown.account, to, data, value: hexNumber(value), chainId: hexNumber(shown.chainId) };
-    const hash = await this.#ask("eth_sendTransaction", [transaction], money);
+    const hash = await this.#shown(transaction, () => this.#ask("eth_sendTransaction", [transaction], money));
     if (typeof hash !== "string" || !/^0x[0-9a-fA-F]{64}$/.test(hash)) {
       throw new HearthError("WALLET_FAILED", `${this.wallet.name} names no transaction; ${money}`);
     }
     return hash.toLowerCase() as Hex;
+  }
+
+  // Let the page show what the wallet is asked about while it is.
+  async #shown<T>(asked: Pick<Call, "to" | "data">, ask: () => Promise<T>): Promise<T> {
+    this.asked = asked;
+    this.tell();
+    try {
+      return await ask();
+    } finally {
+      if (this.asked === asked) this.asked = undefined;
+      this.tell();
+    }
   }
 
   // Listen no more.

@@ -7,6 +7,7 @@ import { type Act, type ActStep, carryOut } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
 import { Button } from "./button";
 import { Failure } from "./failure";
+import { Asked } from "./marks";
 import { pauseOf } from "./sign";
 
 export interface Offer {
@@ -78,6 +79,7 @@ export function Acts({ market, session, offers, carried }: Props) {
       </p>
       {offers.some(({ held }) => held !== "") && <p class="soft">{offers.find(({ held }) => held !== "")?.held}</p>}
       <p role="status">{busy === "" ? done : `${busy}: ${step === undefined ? "looking at the market…" : STEPS[step]}`}</p>
+      {busy !== "" && <Asked />}
       {error !== undefined && <Failure error={error} />}
     </>
   );

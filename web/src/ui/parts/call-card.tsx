@@ -8,6 +8,7 @@ import { MOST_TEXT, type Prepared } from "../../core/prepared";
 import type { Told } from "../../core/told";
 import { type Asset, formatAmount, NATIVE } from "../../core/units";
 import { hrefOf } from "../router";
+import { CallMarks } from "./marks";
 import { Stranger, Whole } from "./shown";
 
 interface Props {
@@ -40,6 +41,8 @@ export function CallCard({ call, told, network }: Props) {
           <Exact value={call.value} asset={asset.address === null ? asset : NATIVE} /> to <Whole hex={call.to} /> ({call.contract}), function{" "}
           <code>{call.function}</code>, on chain {String(network.chainId)}
         </dd>
+        <dt>its data</dt>
+        <dd class="marks"><CallMarks call={call} network={network} /></dd>
       </dl>
     </>
   );

@@ -11,6 +11,7 @@ import { browserSigned, SignedCalls } from "../../wallet/signed";
 import { hrefOf } from "../router";
 import { Button } from "./button";
 import { Failure } from "./failure";
+import { Asked } from "./marks";
 import { Whole } from "./shown";
 import { pauseOf } from "./sign";
 
@@ -77,6 +78,7 @@ export function Ask({ market, session, calls }: Props) {
       </p>
       {!onChain && <p class="soft">Connect a wallet that is on the market's chain.</p>}
       <p role="status" id="signed">{step !== "" ? step : done ? "It is done: a block has all of it." : ""}</p>
+      {busy && <Asked />}
       {done && jobs.map((job) => (
         <p key={job}>
           <a href={hrefOf(["job", job])}>

@@ -16,6 +16,7 @@ import { Button } from "./button";
 import { type Credit, WithdrawFirst } from "./credit";
 import { Elsewhere } from "./elsewhere";
 import { Failure } from "./failure";
+import { Asked } from "./marks";
 import { Keys } from "./keys";
 import { Whole } from "./shown";
 import { WalletShows } from "./wallet-shows";
@@ -158,6 +159,15 @@ export function usePosting(market: Market, session: Session | undefined): Workin
 }
 
 export function Work({ work }: { readonly work: Working }) {
+  return (
+    <>
+      <Steps work={work} />
+      {work.busy && <Asked />}
+    </>
+  );
+}
+
+function Steps({ work }: { readonly work: Working }) {
   return (
     <div aria-live="polite">
       {work.step !== "" && <p id="step">{work.step}</p>}

@@ -1,0 +1,80 @@
+"""hearth job explain: what a wallet is asked to sign, on another machine than the one that asks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hearth.base.errors import UsageError
+from hearth.cli.leaf import Leaf, Run
+
+if TYPE_CHECKING:
+    from hearth.client.reports import ExplainedCall, Explanation
+
+
+@click.command("explain", cls=Leaf)
+@click.argument("call", metavar="0xDATA|FILE|-")
+def job_explain(run: Run, call: str) -> None:
+    """Say what a wallet is asked to sign: its data as 0x and hex digits, a file of --print-tx, or - for stdin.
+
+    \b
+    It reads the data and the network file, and asks no chain. Compare what it says with the page: the hash is of the
+    whole data; the four words are of the job.
+    """
+    from hearth.client.explaining import explain
+
+    report = explain(_read(call), run.client.session.network)
+    hashes = [one["data_hash"] for one in report["calls"]]
+    run.out.emit(report, lambda: list(_lines(report)), hashes)
+
+
+def _read(call: str) -> str:
+    """Return the text that is to be explained. Raises UsageError BAD_TX."""
+    from hearth.client.explaining import MOST_TEXT
+
+    if call.startswith("0x"):
+        return call
+    try:
+        if call == "-":
+            raw = sys.stdin.buffer.read(MOST_TEXT + 1)
+        else:
+            with Path(call).open("rb") as file:
+                raw = file.read(MOST_TEXT + 1)
+        return raw.decode()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(
+            f"{call} cannot be read: {why}",
+            hint="give the data that the wallet shows, as 0x and hex digits, or a file that --print-tx wrote",
+            code="BAD_TX",
+        ) from error
+
+
+def _lines(report: Explanation) -> Iterator[str]:
+    for place, one in enumerate(report["calls"]):
+        if place:
+            yield ""
+        yield one["what"]
+        rows = list(_rows(one, report))
+        width = max(len(name) for name, _ in rows)
+        yield from (f"  {name:<{width}}  {text}" for name, text in rows)
+
+
+def _rows(one: ExplainedCall, report: Explanation) -> Iterator[tuple[str, str]]:
+    if one["four_words"] is not None:
+        yield "four words", one["four_words"]
+    yield from ((row["name"], row["text"]) for row in one["rows"])
+    yield "moves", one["moves"]
+    if one["from"] is not None:
+        yield "as", one["from"]
+    before = "" if one["approve_text"] is None else f"an approval of exactly {one['approve_text']}, if less is; then "
+    where = f"to {one['address']} ({one['contract']}), function {one['function']}"
+    paid = one["value_text"] or "what the added time costs"
+    yield "the wallet shows", f"{before}{paid} {where}, on chain {report['chain_id']}"
+    if one["terms"] is not None and one["function"] == "post":
+        yield from ((f"terms: {name}", text) for name, text in one["terms"].items())
+    yield "data", f"{one['data_bytes']} bytes, keccak256 {one['data_hash']}"
