@@ -5,7 +5,7 @@
 
 import { decodeFunctionData, keccak256 } from "viem/utils";
 
-import { JOB_REGISTRY_ABI } from "../generated/abi";
+import { JOB_REGISTRY_CALLS } from "../generated/calls/job-registry";
 import { WORDLIST } from "../generated/wordlist";
 import type { Hex } from "./bytes";
 import type { Network } from "./network";
@@ -39,7 +39,7 @@ export function fourWords(job: Hex): string {
 
 function jobIn(data: Hex, { jobChainId, contracts }: Network): Hex | undefined {
   try {
-    const { functionName, args } = decodeFunctionData({ abi: JOB_REGISTRY_ABI, data });
+    const { functionName, args } = decodeFunctionData({ abi: JOB_REGISTRY_CALLS, data });
     return OF_A_JOB.has(functionName) ? jobIdOfWords(jobChainId, contracts.JobRegistry, wordsOf(args?.[0])) : undefined;
   } catch {
     // Whatever it is, it is about no job that can be named.
