@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hearth.spec.loaded import LoadedSpec, check, spec_from
 from hearth.spec.model import JobSpec
 from hearth.spec.problems import Source
 from hearth.spec.text import MAX_BYTES, escape_unprintable, is_plain_key, read_text
+from hearth.storage.unixfs.names import UNSEEN
 
 
 def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedSpec:
@@ -85,7 +87,10 @@ def dump_spec(spec: JobSpec) -> str:
 
 
 def dump_values(data: Mapping[str, Any]) -> str:
-    """Return plain values as YAML that `read_text` reads back equal: mappings a line for each key, all else as JSON."""
+    """Return plain values as YAML that `read_text` reads back equal: mappings a line for each key, all else as JSON.
+
+    What a screen does not show, or shows in another order, stands there by its number.
+    """
     import json
 
     # JSON is the subset of YAML in which every string is quoted, so that no id or decimal can turn into a number.
@@ -98,8 +103,11 @@ def dump_values(data: Mapping[str, Any]) -> str:
             out += [f"{pad}{word}:", *lines(item, indent + 1)] if nested else [f"{pad}{word}: {flow(item)}"]
         return out
 
-    def quoted(value: Any) -> str:
-        return escape_unprintable(json.dumps(value, ensure_ascii=False))
+    def quoted(value: str) -> str:
+        return UNSEEN.sub(number, escape_unprintable(json.dumps(value, ensure_ascii=False)))
+
+    def number(found: re.Match[str]) -> str:
+        return f"\\u{ord(found[0]):04x}" if found[0] <= "\uffff" else f"\\U{ord(found[0]):08x}"
 
     def flow(value: Any) -> str:
         if isinstance(value, str):

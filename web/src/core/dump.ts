@@ -1,14 +1,17 @@
 // Write plain values as the text of a job file that the page and the library read back equal: mappings a line for each key, all
-// else as JSON, the subset of YAML in which every text is quoted, so that no id or decimal can turn into a number. Mirrors
-// `dump_values` of hearth/spec/load.py.
+// else as JSON, the subset of YAML in which every text is quoted, so that no id or decimal can turn into a number. What a screen
+// does not show, or shows in another order, stands there by its number. Mirrors `dump_values` of hearth/spec/load.py.
 
 import { SPEC_TEXT } from "../generated/spec";
+import { UNSEEN } from "../generated/unixfs";
 import type { Value, ValueMap } from "./yaml";
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const CONSTANTS: ReadonlySet<string> = new Set(SPEC_TEXT.constants.map(([word]) => word));
 // What JSON allows in a text and YAML has in escapes alone.
-const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
+const UNPRINTABLE: readonly (readonly [number, number])[] = [[0xfffe, 0xffff]];
+const ranges = [...UNPRINTABLE, ...UNSEEN].map(([first, last]) => `\\u{${first.toString(16)}}-\\u{${last.toString(16)}}`);
+const BY_NUMBER = new RegExp(`[${ranges.join("")}]`, "gu");
 
 // The text of a mapping. A half of a surrogate pair is written by its number, and refused when it is read.
 export const dumpValues = (value: ValueMap): string => `${value.size === 0 ? "{}" : lines(value, 0).join("\n")}\n`;
@@ -30,5 +33,9 @@ function flow(value: Value): string {
   return String(value);
 }
 
-const quoted = (text: string): string =>
-  JSON.stringify(text).replace(UNPRINTABLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const quoted = (text: string): string => JSON.stringify(text).replace(BY_NUMBER, numbered);
+
+function numbered(one: string): string {
+  const code = (one.codePointAt(0) as number).toString(16);
+  return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
+}

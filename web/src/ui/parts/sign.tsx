@@ -5,12 +5,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Market } from "../../chain/market";
 import { judgedWords } from "../../core/attesters";
 import { escrowAtPost } from "../../core/money";
+import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
 import { unpackPolicy } from "../../core/words";
 import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
 import type { Session } from "../../wallet/request";
+import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Button } from "./button";
 import { Elsewhere } from "./elsewhere";
@@ -26,14 +28,20 @@ interface Props {
   readonly terms: Terms;
   // Whether every block of what it brings was found.
   readonly there: boolean;
+  // Whether it is refused since no worker can take it.
+  readonly untakable: boolean;
+  readonly posted: () => void;
 }
 
-export function Sign({ market, session, draft, terms, there }: Props) {
+export function Sign({ market, session, draft, terms, there, untakable, posted }: Props) {
   const { network } = market;
-  const [unseen, setUnseen] = useState(false);
-  const [anyway, setAnyway] = useState(false);
-  const [again, setAgain] = useState(false);
-  const work = usePosting(market, session);
+  const work = usePosting(market, session, posted);
+  const [turn, setTurn] = useState(0);
+  const { deadline } = draft.loaded.spec.limits;
+  const held = useLoad(() => journalOf(network).holds(terms, deadline), `${network.name} ${draft.digest}`, [terms, work.busy, turn]);
+  const unseen = useBox(!there, draft.digest);
+  const anyway = useBox(untakable, draft.digest);
+  const again = useBox(held.value === true, draft.digest);
   const shown = session?.shown();
   const escrow = escrowAtPost(terms);
   const onChain = shown !== undefined && shown.chainId === network.chainId;
@@ -43,32 +51,15 @@ export function Sign({ market, session, draft, terms, there }: Props) {
       <p id="judged">{judgedWords(terms, unpackPolicy(terms.policy), draft.attesters, network.asset)}</p>
       {draft.attesters !== undefined && <Keys set={draft.attesters} />}
       <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
-      <p>
-        <label>
-          <input type="checkbox" checked={again} onChange={(event) => setAgain(event.currentTarget.checked)} /> Post a new job, though
-          the same one was posted from here
-        </label>
-        <br />
-        <label>
-          <input type="checkbox" checked={anyway} onChange={(event) => setAnyway(event.currentTarget.checked)} /> Post it anyway, though no
-          worker can take it
-        </label>
-        {!there && (
-          <>
-            <br />
-            <label>
-              <input type="checkbox" checked={unseen} onChange={(event) => setUnseen(event.currentTarget.checked)} /> Sign it anyway, though
-              its data were not found
-            </label>
-          </>
-        )}
-      </p>
+      <Box box={again}>Post a new job, though the same one was posted from here</Box>
+      <Box box={anyway}>Post it anyway, though no worker can take it</Box>
+      <Box box={unseen}>Sign it anyway, though its data were not found</Box>
       <p class="row">
         <Button
           id="sign"
           busy={work.busy}
-          disabled={!onChain || !(there || unseen)}
-          onClick={() => shown !== undefined && work.run((posting) => posting.post(draft, { shown, escrow, anyway, again }))}
+          disabled={!onChain || !(there || unseen.ticked)}
+          onClick={() => shown !== undefined && work.run((posting) => posting.post(draft, { shown, escrow, anyway: anyway.ticked, again: again.ticked }))}
         >
           Ask my wallet
         </Button>
@@ -83,13 +74,40 @@ export function Sign({ market, session, draft, terms, there }: Props) {
       <Work work={work} />
       <Elsewhere
         market={market}
-        there={there || unseen}
-        prepare={(account) => {
+        there={there || unseen.ticked}
+        prepare={async (account) => {
           const posting = new Posting(market, journalOf(network), undefined, () => undefined, pauseOf(network), new AbortController().signal);
-          return posting.prepare(draft, account, { escrow, anyway, again });
+          return posting.prepare(draft, account, { escrow, anyway: anyway.ticked, again: again.ticked }).finally(() => setTurn(turn + 1));
         }}
       />
     </>
+  );
+}
+
+interface Tick {
+  readonly stands: boolean;
+  readonly ticked: boolean;
+  tick(ticked: boolean): void;
+}
+
+// A box that stands while what it waves off does. One that is not there is not ticked, and neither is one that comes back, or that
+// was ticked for another document.
+function useBox(stands: boolean, digest: Hex): Tick {
+  const [of, setOf] = useState<Hex>();
+  useEffect(() => {
+    if (!stands) setOf(undefined);
+  }, [stands]);
+  return { stands, ticked: stands && of === digest, tick: (ticked) => setOf(ticked ? digest : undefined) };
+}
+
+function Box({ box, children }: { readonly box: Tick; readonly children: string }) {
+  if (!box.stands) return null;
+  return (
+    <p>
+      <label>
+        <input type="checkbox" checked={box.ticked} onChange={(event) => box.tick(event.currentTarget.checked)} /> {children}
+      </label>
+    </p>
   );
 }
 
@@ -112,8 +130,8 @@ export interface Working {
   stop(): void;
 }
 
-// Post as asked, and go to the job's page in the end.
-export function usePosting(market: Market, session: Session | undefined): Working {
+// Post as asked, say so, and go to the job's page in the end.
+export function usePosting(market: Market, session: Session | undefined, posted: () => void = () => undefined): Working {
   const [step, setStep] = useState("");
   const [notes, setNotes] = useState<readonly string[]>([]);
   const [error, setError] = useState<unknown>();
@@ -141,6 +159,7 @@ export function usePosting(market: Market, session: Session | undefined): Workin
       .then(
         (found) => {
           setDone(found);
+          if (!found.earlier) posted();
           if (!abort.signal.aborted && !found.earlier) location.hash = hrefOf(["job", jobAt(found)]);
         },
         (why: unknown) => setError(why),
