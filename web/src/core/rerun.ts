@@ -33,6 +33,9 @@ export interface JobText {
   readonly notes: readonly string[];
 }
 
+// Whether a file may be put into an editor unasked: nothing of its reader's stands there.
+export const givesWay = (draft: string, file: string): boolean => draft.trim() === "" || draft === file;
+
 // The text of a job file that gives this document again, digest and all. Throws BAD_DOCUMENT for a document that no job file gives,
 // and for a judge that none names: a job that is posted without its judge is paid unproven.
 export async function jobTextOf(document: Uint8Array, about: Rerun): Promise<JobText> {

@@ -8,7 +8,7 @@ import { fromHex } from "../../core/bytes";
 import { cidOfDigest } from "../../core/cid";
 import { HearthError } from "../../core/errors";
 import type { Network } from "../../core/network";
-import { jobTextOf, type JobText } from "../../core/rerun";
+import { givesWay, jobTextOf, type JobText } from "../../core/rerun";
 import { Blocks } from "../../data/blocks";
 import { jobAddress } from "../job-address";
 import { useLoad } from "../load";
@@ -50,7 +50,7 @@ export function Rerun({ context, network, file }: Props) {
     setTaken(job);
   };
   useEffect(() => {
-    if (value !== undefined && taken !== job && (file.text.trim() === "" || file.text === value.text)) take();
+    if (value !== undefined && taken !== job && givesWay(file.text, value.text)) take();
   }, [value, taken, job, file.text]);
   if (job === undefined) return <Failure error={new HearthError("BAD_ID", "a job's id is 0x and 64 hex digits", "look at the list of jobs")} />;
   const link = <a href={hrefOf(["job", parts[1] ?? job])}><Whole hex={job} /></a>;

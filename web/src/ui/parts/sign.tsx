@@ -8,6 +8,7 @@ import { escrowAtPost } from "../../core/money";
 import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
+import { isWaived, type Waiver, waiverAfter } from "../../core/waiver";
 import { unpackPolicy } from "../../core/words";
 import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
@@ -90,14 +91,11 @@ interface Tick {
   tick(ticked: boolean): void;
 }
 
-// A box that stands while what it waves off does. One that is not there is not ticked, and neither is one that comes back, or that
-// was ticked for another document.
+// A box that stands while what it waves off does.
 function useBox(stands: boolean, digest: Hex): Tick {
-  const [of, setOf] = useState<Hex>();
-  useEffect(() => {
-    if (!stands) setOf(undefined);
-  }, [stands]);
-  return { stands, ticked: stands && of === digest, tick: (ticked) => setOf(ticked ? digest : undefined) };
+  const [waiver, setWaiver] = useState<Waiver>();
+  useEffect(() => setWaiver((before) => waiverAfter(before, stands)), [stands]);
+  return { stands, ticked: isWaived(waiver, digest, stands), tick: (ticked) => setWaiver(ticked ? digest : undefined) };
 }
 
 function Box({ box, children }: { readonly box: Tick; readonly children: string }) {
