@@ -57,6 +57,22 @@ describe("the form of a job file", () => {
     expect(dumpValues(data)).toContain('command: ["a", "b", "c"]');
   });
 
+  it("writes whatever is typed into any field, and reads the very same", async () => {
+    const typed = vectors<{ value: string }[]>("dumps").flatMap(({ value }) => {
+      const first = (JSON.parse(value) as { map: [string, unknown][] }).map[0]?.[1];
+      return typeof first === "string" && first !== "" ? [first] : [];
+    });
+    expect(typed).toContain("2030-01-31");
+    const leaves = GROUPS.flatMap(({ common, rare }) => [...common, ...rare]).filter(({ where }) => !["bool", "list", "map"].includes(typeAt(where).kind));
+    for (const [at, { where }] of leaves.entries()) {
+      for (const text of typed.filter((_, place) => place % 4 === at % 4)) {
+        const data = withValue(map({ version: 1n }), where, typedValue(text, typeAt(where)));
+        expect((await readForm(dumpValues(data))).data).toEqual(data);
+        expect(shownValue(valueAt(data, where))).toBe(text);
+      }
+    }
+  });
+
   it("takes out with the last value of a mapping the mapping itself, which would ask for a GPU", () => {
     const data = map({ image: "x", resources: map({ gpu: map({ tier: "h100" }) }), command: ["a"] });
     expect(withValue(data, ["resources", "gpu", "tier"], undefined).has("resources")).toBe(false);

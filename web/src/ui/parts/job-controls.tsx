@@ -25,7 +25,9 @@ interface Props {
   readonly where: Location;
 }
 
-export const idOf = (where: Location): string => ["form", ...where].join("-");
+// No space may stand in an id.
+export const idOf = (where: Location): string =>
+  ["form", ...where].map((part) => String(part).replace(/[^A-Za-z0-9_.]/g, (one) => `-${one.charCodeAt(0)}-`)).join("-");
 
 export function Control(props: Props) {
   const { field, where } = props;
@@ -202,7 +204,7 @@ const Press = ({ id, does, children }: ButtonProps) => (
 );
 
 // Once an entry is there, or gone, the keyboard goes on from it.
-const focusSoon = (id: string): void => {
+export const focusSoon = (id: string): void => {
   requestAnimationFrame(() => document.getElementById(id)?.focus());
 };
 

@@ -94,6 +94,9 @@ export function useJobFile(network?: Network): JobFile {
   return { text, setText, kept: network === undefined ? undefined : kept, draft, named, name, pick, attestersOf: (called) => sets.get(called), setAttesters, found, error, setError };
 }
 
+// A button that goes with what it does leaves the keyboard at the text.
+const toText = (): void => document.getElementById("job-file")?.focus();
+
 // The text, beside whatever else shows it.
 export function Editor({ file, children }: { readonly file: JobFile; readonly children?: ComponentChildren }) {
   const { text, setText, error, setError, found } = file;
@@ -109,9 +112,11 @@ export function Editor({ file, children }: { readonly file: JobFile; readonly ch
             onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText, setError)}
           />
         </label>
-        <button type="button" onClick={() => setText(EXAMPLE)}>
-          Show an example
-        </button>
+        {text.trim() === "" && (
+          <button type="button" onClick={() => { setText(EXAMPLE); toText(); }}>
+            Show an example
+          </button>
+        )}
       </p>
       <div class="sides">
         {children}
@@ -145,7 +150,7 @@ function Kept({ file: { text, setText, kept } }: { readonly file: JobFile }) {
       <span class="soft" id="draft">
         {kept ? "A draft: this browser keeps the text until it is posted, but not the files that you pick." : `Not kept by this browser: ${why}.`}
       </span>
-      <button type="button" onClick={() => setText("")}>
+      <button type="button" onClick={() => { setText(""); toText(); }}>
         Discard it
       </button>
     </p>

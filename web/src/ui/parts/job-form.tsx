@@ -10,7 +10,7 @@ import { shown } from "../../core/text";
 import type { Value, ValueMap } from "../../core/yaml";
 import { fromInput } from "../../data/pick";
 import { Failure } from "./failure";
-import { Control, type Desk, Faults } from "./job-controls";
+import { Control, type Desk, Faults, focusSoon } from "./job-controls";
 import { type Field, type Group, GROUPS } from "./job-fields";
 import type { JobFile } from "./job-file";
 
@@ -68,7 +68,7 @@ export function JobForm({ file, errors }: Props) {
   const desk: Desk = { data: held.data, faults, change, pick };
   return (
     <fieldset id="job-form" disabled={!open}>
-      <legend>The job as a form</legend>
+      <legend><h2>The job as a form</h2></legend>
       {held.why !== undefined && held.text === text && (
         <p class="fault" id="form-closed">
           The form is closed, and shows what the text said before: {reasonOf(held.why)}
@@ -77,7 +77,7 @@ export function JobForm({ file, errors }: Props) {
       {open && !plain && <p class="hint">What you change here writes the text anew: its comments and its layout are lost.</p>}
       {before !== undefined && (
         <p>
-          <button type="button" onClick={() => { file.setText(before); setBefore(undefined); }}>
+          <button type="button" onClick={() => { file.setText(before); setBefore(undefined); focusSoon("job-file"); }}>
             Back to the text as it was before the form
           </button>
         </p>
