@@ -63,6 +63,9 @@ function readDocument(document: Uint8Array): ResolvedSpec {
   return value as unknown as ResolvedSpec;
 }
 
+// What a file that says nothing is taken for.
+const USUAL = readModel(new Map()).spec;
+
 const uri = (data: Data): string => `ipfs://${data.cid}`;
 
 // What the document's data are, by how the file names them.
@@ -88,7 +91,7 @@ function valuesOf(spec: ResolvedSpec, about: Rerun, notes: string[]): ValueMap {
   const { terms, posted } = about;
   values.set("limits", new Map([["runtime", formatDuration(spec.runtime_seconds)], ["deadline", formatDuration(terms.deadline - posted)]]));
   if (spec.units !== 1) values.set("array", new Map([["units", BigInt(spec.units)]]));
-  values.set("retry", new Map([["attempts", BigInt(terms.maxAttempts)]]));
+  if (terms.maxAttempts !== USUAL?.retry.attempts) values.set("retry", new Map([["attempts", BigInt(terms.maxAttempts)]]));
   if (spec.checkpoint !== undefined) {
     values.set("checkpoint", new Map([["every", formatDuration(spec.checkpoint.every)], ["path", spec.checkpoint.path]]));
   }
@@ -102,7 +105,7 @@ function valuesOf(spec: ResolvedSpec, about: Rerun, notes: string[]): ValueMap {
 function outputsOf({ outputs }: ResolvedSpec): readonly Value[] {
   const written = outputs.map(({ path, required, max_size }) => ({ path, required, max_size: formatSize(BigInt(max_size)) }));
   // Where a file names none these are the ones.
-  if (JSON.stringify(written) === JSON.stringify(readModel(new Map()).spec?.outputs)) return [];
+  if (JSON.stringify(written) === JSON.stringify(USUAL?.outputs)) return [];
   return written.map((one) => new Map<string, Value>(Object.entries(one)));
 }
 

@@ -1,6 +1,5 @@
-// The controls of the form of a job file, each by the type of its field.
+// The controls of single values in the form of a job file, each by the type of its field.
 
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import { leftOut, shownValue, typeAt, typedValue, valueAt } from "../../core/job-form";
@@ -19,7 +18,7 @@ export interface Desk {
   pick(where: Location, files: readonly File[]): void;
 }
 
-interface Props {
+export interface Props {
   readonly desk: Desk;
   readonly field: Field;
   readonly where: Location;
@@ -28,15 +27,6 @@ interface Props {
 // No space may stand in an id.
 export const idOf = (where: Location): string =>
   ["form", ...where].map((part) => String(part).replace(/[^A-Za-z0-9_.]/g, (one) => `-${one.charCodeAt(0)}-`)).join("-");
-
-export function Control(props: Props) {
-  const { field, where } = props;
-  const type = typeAt(where);
-  if (field.items !== undefined) return <Items {...props} items={field.items} />;
-  if (type.kind === "list") return <Texts {...props} />;
-  if (type.kind === "map") return <Pairs {...props} />;
-  return <Leaf {...props} />;
-}
 
 export function Faults({ desk, where }: { readonly desk: Desk; readonly where: Location }) {
   const faults = desk.faults.get(fieldName(where)) ?? [];
@@ -53,13 +43,13 @@ export function Faults({ desk, where }: { readonly desk: Desk; readonly where: L
 }
 
 // What describes a control, and whether it is wrong.
-function described(desk: Desk, where: Location, hint: string | undefined) {
+export function described(desk: Desk, where: Location, hint: string | undefined) {
   const wrong = desk.faults.has(fieldName(where));
   const by = [...(wrong ? [`${idOf(where)}-fault`] : []), ...(hint === undefined ? [] : [`${idOf(where)}-hint`])].join(" ");
   return { "aria-describedby": by === "" ? undefined : by, "aria-invalid": wrong ? ("true" as const) : undefined };
 }
 
-function Below({ desk, field, where }: Props) {
+export function Below({ desk, field, where }: Props) {
   return (
     <>
       {field.hint !== undefined && <span class="hint" id={`${idOf(where)}-hint`}>{field.hint}</span>} <Faults desk={desk} where={where} />
@@ -67,7 +57,7 @@ function Below({ desk, field, where }: Props) {
   );
 }
 
-function Leaf(props: Props) {
+export function Leaf(props: Props) {
   const { desk, field, where } = props;
   const type = typeAt(where);
   const id = idOf(where);
@@ -100,7 +90,7 @@ interface TextProps {
 }
 
 // An input drops the ends of lines, so that a text of several lines stands in another control.
-function Text({ id, label, value, about, placeholder = "", numeric = false, change }: TextProps) {
+export function Text({ id, label, value, about, placeholder = "", numeric = false, change }: TextProps) {
   const [lines] = useState(() => /[\r\n]/.test(value));
   const props = { id, value, spellcheck: false, autocomplete: "off", "aria-label": label, ...about };
   const seen = shown(value, Infinity);
@@ -175,133 +165,3 @@ function Picks({ desk, field, where }: Props) {
     </>
   );
 }
-
-interface SetProps extends Props {
-  readonly children: ComponentChildren;
-}
-
-function Several({ children, ...props }: SetProps) {
-  const { desk, field, where } = props;
-  return (
-    <fieldset id={idOf(where)} {...described(desk, where, field.hint)} aria-invalid={undefined}>
-      <legend>{field.label}</legend>
-      {children}
-      <Below {...props} />
-    </fieldset>
-  );
-}
-
-interface ButtonProps {
-  readonly id?: string;
-  readonly does: () => void;
-  readonly children: ComponentChildren;
-}
-
-const Press = ({ id, does, children }: ButtonProps) => (
-  <button type="button" id={id} onClick={does}>
-    {children}
-  </button>
-);
-
-// Once an entry is there, or gone, the keyboard goes on from it.
-export const focusSoon = (id: string): void => {
-  requestAnimationFrame(() => document.getElementById(id)?.focus());
-};
-
-const itemsOf = ({ desk, where }: Props): readonly Value[] => {
-  const value = valueAt(desk.data, where);
-  return Array.isArray(value) ? (value as readonly Value[]) : [];
-};
-
-function Texts(props: Props) {
-  const { desk, field, where } = props;
-  const items = itemsOf(props);
-  const add = (): void => {
-    desk.change([...where, items.length], "");
-    focusSoon(idOf([...where, items.length]));
-  };
-  return (
-    <Several {...props}>
-      {items.map((item, at) => {
-        const here = [...where, at];
-        return (
-          <p key={at} class="row">
-            <Text id={idOf(here)} label={`${field.one} ${at + 1}`} value={shownValue(item)} about={described(desk, here, undefined)} change={(text) => desk.change(here, text)} />
-            <Press does={() => { desk.change(here, undefined); focusSoon(`${idOf(where)}-add`); }}>Remove {field.one} {at + 1}</Press>
-            <Faults desk={desk} where={here} />
-          </p>
-        );
-      })}
-      <p><Press id={`${idOf(where)}-add`} does={add}>Add {article(field.one)}</Press></p>
-    </Several>
-  );
-}
-
-function Items({ items: fields, ...props }: Props & { readonly items: readonly Field[] }) {
-  const { desk, field, where } = props;
-  const items = itemsOf(props);
-  const [first] = fields;
-  const add = (): void => {
-    desk.change([...where, items.length], first === undefined ? new Map() : new Map([[String(first.where[0]), ""]]));
-    if (first !== undefined) focusSoon(idOf([...where, items.length, ...first.where]));
-  };
-  return (
-    <Several {...props}>
-      {items.map((_, at) => {
-        const here = [...where, at];
-        return (
-          <fieldset key={at} {...described(desk, here, undefined)} aria-invalid={undefined}>
-            <legend>{field.one} {at + 1}</legend>
-            <div class="fields">
-              {fields.map((one) => (
-                <Control key={one.where[0]} desk={desk} field={one} where={[...here, ...one.where]} />
-              ))}
-            </div>
-            <Faults desk={desk} where={here} />
-            <p><Press does={() => { desk.change(here, undefined); focusSoon(`${idOf(where)}-add`); }}>Remove {field.one} {at + 1}</Press></p>
-          </fieldset>
-        );
-      })}
-      <p><Press id={`${idOf(where)}-add`} does={add}>Add {article(field.one)}</Press></p>
-    </Several>
-  );
-}
-
-// Names stay as they were added: one that passed through another's while it is typed would take that one's place.
-function Pairs(props: Props) {
-  const { desk, field, where } = props;
-  const [name, setName] = useState("");
-  const value = valueAt(desk.data, where);
-  const pairs = value instanceof Map ? [...(value as ValueMap)] : [];
-  const twice = pairs.some(([key]) => key === name);
-  const add = (): void => {
-    if (name === "" || twice) return;
-    desk.change([...where, name], "");
-    setName("");
-    focusSoon(idOf([...where, name]));
-  };
-  const id = `${idOf(where)}-name`;
-  return (
-    <Several {...props}>
-      {pairs.map(([key, item]) => {
-        const here = [...where, key];
-        return (
-          <p key={key} class="row">
-            <label for={idOf(here)}><Stranger text={key} /></label>
-            <Text id={idOf(here)} value={shownValue(item)} about={described(desk, here, undefined)} change={(text) => desk.change(here, text)} />
-            <Press does={() => { desk.change(here, undefined); focusSoon(id); }}>Remove <Stranger text={key} /></Press>
-            <Faults desk={desk} where={here} />
-          </p>
-        );
-      })}
-      <p class="row">
-        <label for={id}>Name of {article(field.one)}</label>
-        <input type="text" id={id} value={name} spellcheck={false} autocomplete="off" aria-describedby={twice ? `${id}-twice` : undefined} onInput={(event) => setName(event.currentTarget.value)} />
-        <Press does={add}>Add {article(field.one)}</Press>
-        {twice && <span class="fault" id={`${id}-twice`}>is there already</span>}
-      </p>
-    </Several>
-  );
-}
-
-const article = (word = ""): string => `${/^[aeiou]/.test(word) ? "an" : "a"} ${word}`;

@@ -56,7 +56,7 @@ price: {max_total: "0.02"}
 export function useJobFile(network?: Network): JobFile {
   const draft = useMemo(() => draftOf(network), [network]);
   const [text, setOnly] = useState(draft.read);
-  const [kept, setKept] = useState(text !== "");
+  const [kept, setKept] = useState(() => text !== "" && draft.keep(text));
   const setText = (next: string): void => {
     setOnly(next);
     setKept(draft.keep(next));

@@ -10,9 +10,10 @@ import { shown } from "../../core/text";
 import type { Value, ValueMap } from "../../core/yaml";
 import { fromInput } from "../../data/pick";
 import { Failure } from "./failure";
-import { Control, type Desk, Faults, focusSoon } from "./job-controls";
+import { type Desk, Faults, idOf } from "./job-controls";
 import { type Field, type Group, GROUPS } from "./job-fields";
 import type { JobFile } from "./job-file";
+import { Control, focusSoon } from "./job-lists";
 
 interface Props {
   readonly file: JobFile;
@@ -93,8 +94,9 @@ export function JobForm({ file, errors }: Props) {
 function Fields({ group, desk }: { readonly group: Group; readonly desk: Desk }) {
   const { title, common, rare } = group;
   const around = [...new Set([...common, ...rare].flatMap(({ where }) => where.slice(0, -1).map((_, at) => fieldName(where.slice(0, at + 1)))))];
+  const wrong = around.filter((name) => desk.faults.has(name)).map((name) => `${idOf([name])}-fault`);
   return (
-    <section aria-label={title}>
+    <section aria-label={title} aria-describedby={wrong.length === 0 ? undefined : wrong.join(" ")}>
       <h3>{title}</h3>
       {around.map((name) => (
         <Faults key={name} desk={desk} where={[name]} />
