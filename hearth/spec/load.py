@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from hearth.spec.convert import peer_of
 from hearth.spec.loaded import LoadedSpec, check, spec_from
 from hearth.spec.model import JobSpec
 from hearth.spec.problems import Source
-from hearth.spec.text import MAX_BYTES, escape_unprintable, read_text
+from hearth.spec.text import MAX_BYTES, escape_unprintable, is_plain_key, read_text
+from hearth.storage.unixfs.names import UNSEEN
 
 
 def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedSpec:
@@ -81,24 +83,42 @@ def spec_of(job: AnyJob, variables: Mapping[str, str] | None = None) -> LoadedSp
 
 def dump_spec(spec: JobSpec) -> str:
     """Return a spec as YAML that `parse_spec` reads back equal; what has its default value is left out."""
+    return dump_values(as_data(spec))
+
+
+def dump_values(data: Mapping[str, Any]) -> str:
+    """Return plain values as YAML that `read_text` reads back equal: mappings a line for each key, all else as JSON.
+
+    What a screen does not show, or shows in another order, stands there by its number.
+    """
     import json
 
     # JSON is the subset of YAML in which every string is quoted, so that no id or decimal can turn into a number.
-    def lines(value: Any, indent: int) -> list[str]:
+    def lines(value: Mapping[str, Any], indent: int) -> list[str]:
         pad = "  " * indent
-        if isinstance(value, dict) and value:
-            out = []
-            for key, item in value.items():
-                word = key if key.isidentifier() and key not in ("null", "true", "false") else json.dumps(key)
-                nested = isinstance(item, dict) and item
-                out += [f"{pad}{word}:", *lines(item, indent + 1)] if nested else [f"{pad}{word}: {flow(item)}"]
-            return out
-        return [f"{pad}{flow(value)}"]
+        out = []
+        for key, item in value.items():
+            word = key if is_plain_key(key) else quoted(key)
+            nested = isinstance(item, Mapping) and item
+            out += [f"{pad}{word}:", *lines(item, indent + 1)] if nested else [f"{pad}{word}: {flow(item)}"]
+        return out
+
+    def quoted(value: str) -> str:
+        return UNSEEN.sub(number, escape_unprintable(json.dumps(value, ensure_ascii=False)))
+
+    def number(found: re.Match[str]) -> str:
+        return f"\\u{ord(found[0]):04x}" if found[0] <= "\uffff" else f"\\U{ord(found[0]):08x}"
 
     def flow(value: Any) -> str:
-        return escape_unprintable(json.dumps(value, ensure_ascii=False)).replace("${", "$${")
+        if isinstance(value, str):
+            return quoted(value.replace("${", "$${"))
+        if isinstance(value, Mapping):
+            return "{" + ", ".join(f"{quoted(key)}: {flow(item)}" for key, item in value.items()) + "}"
+        if isinstance(value, list | tuple):
+            return "[" + ", ".join(map(flow, value)) + "]"
+        return json.dumps(value)
 
-    return "\n".join(lines(as_data(spec), 0)) + "\n"
+    return "\n".join(lines(data, 0) or ["{}"]) + "\n"
 
 
 def as_data(spec: JobSpec) -> dict[str, Any]:

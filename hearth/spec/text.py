@@ -45,6 +45,7 @@ _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_PLAIN_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{[^}]*\}?")
 
 
@@ -55,6 +56,11 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 def escape_unprintable(text: str) -> str:
     """Return quoted text with the characters written as \\uXXXX that YAML has only in this form."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def is_plain_key(key: str) -> bool:
+    """Say whether a key that is written without quotes is read as that key."""
+    return _PLAIN_KEY.fullmatch(key) is not None and key not in _CONSTANTS
 
 
 @dataclass(slots=True)

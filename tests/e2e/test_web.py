@@ -889,6 +889,10 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
         page.wait_for_selector("#stake")
     elif name == "node":
         page.wait_for_selector(".strip a")
+    elif name == "submit":
+        page.wait_for_selector("#job-form:enabled")
+        for more in page.locator("#job-form summary").all():
+            more.click()
     elif name not in ("submit", "sign", "check", "files", "wallet"):
         page.wait_for_selector("main tbody tr")
 

@@ -674,6 +674,17 @@ def test_dump_spec__one_gpu__its_number_is_written() -> None:
     assert "  gpu:\n    count: 1\n" in text and load(text).resources.gpu.count == 1
 
 
+def test_dump_spec__names_that_yaml_knows__are_quoted() -> None:
+    spec = load("image: x\nenv: {'NULL': a, 'True': b, X_1: c}\n")
+    assert load(dump_spec(spec)) == spec and '  "NULL": "a"\n' in dump_spec(spec) and "  X_1: " in dump_spec(spec)
+
+
+def test_dump_spec__text_that_hides_or_moves__stands_by_its_number() -> None:
+    spec = load('image: x\ncommand: ["a\\u202eb", "\\U000e0041", "${"]\n'.replace("${", "$${"))
+    text = dump_spec(spec)
+    assert load(text) == spec and 'command: ["a\\u202eb", "\\U000e0041", "$${"]\n' in text
+
+
 # ---- the canonical document ----
 
 

@@ -50,7 +50,7 @@ def tables() -> Mapping[str, Any]:
 
 def _unseen() -> Iterator[tuple[int, int]]:
     """Read the ranges off the class that the library's expression is."""
-    text = names._UNSEEN.pattern[1:-1]
+    text = names.UNSEEN.pattern[1:-1]
     at = 0
     while at < len(text):
         last = text[at + 2] if text[at + 1 : at + 2] == "-" else text[at]

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Overview } from "../src/chain/lens";
 import type { Hex } from "../src/core/bytes";
 import { networkOf } from "../src/core/network";
+import { fingerprintOf } from "../src/core/posting";
 import { jobIdOfWords } from "../src/core/terms";
 import { packTerms, unpackPolicy } from "../src/core/words";
 import { grace } from "../src/core/money";
@@ -74,6 +75,18 @@ describe("the journal", () => {
     expect(await journal.unseen("0x01")).toEqual([]);
     await journal.forget(second.kept.job);
     expect(await journal.unseen()).toEqual([]);
+  });
+
+  it("says whether it holds the job of a file, of any account, until its end is seen", async () => {
+    const journal = new Journal(new Memory(), NETWORK);
+    const terms = termsOf(FIRST.terms);
+    const { kept } = await journal.write(given(FIRST, await fingerprintOf(terms, "1h")), terms);
+    const mine = { ...terms, submitter: `0x${"12".repeat(20)}` as Hex, salt: 5n, deadline: terms.deadline + 9 };
+    expect(await journal.holds(mine, "1h")).toBe(true);
+    expect(await journal.holds(mine, "2h")).toBe(false);
+    expect(await journal.holds({ ...mine, ceiling: mine.ceiling + 1n }, "1h")).toBe(false);
+    await journal.see(kept.job);
+    expect(await journal.holds(mine, "1h")).toBe(false);
   });
 
   it("is another one for another market", async () => {

@@ -11,7 +11,7 @@ from hearth.base.errors import (
 )
 from hearth.storage.unixfs.model import MAX_NAME_BYTES, MAX_PATH_BYTES, MAX_PATH_DEPTH
 
-_UNSEEN: Final = re.compile(
+UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb"
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -49,7 +49,7 @@ def check_name(raw: bytes, parent: str) -> str:
         raise _unsafe(shown, "is no file name")
     if "/" in name or "\\" in name:
         raise _unsafe(shown, "holds a slash or a backslash")
-    unseen = _UNSEEN.search(name)
+    unseen = UNSEEN.search(name)
     if unseen is not None:
         raise _unsafe(shown, f"holds {_character(unseen[0])}, a character that hides or moves text")
     if re.match(r"[A-Za-z]:", name):

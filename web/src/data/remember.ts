@@ -13,14 +13,16 @@ export function recall(name: string): string | null {
   }
 }
 
-// Keep a word under a name; null forgets it.
-export function remember(name: string, word: string | null): void {
+// Keep a word under a name, and say whether it lasts; null forgets it.
+export function remember(name: string, word: string | null): boolean {
   here.delete(name);
   try {
     if (word === null) localStorage.removeItem(PREFIX + name);
     else localStorage.setItem(PREFIX + name, word);
+    return true;
   } catch {
     if (word !== null) here.set(name, word);
+    return false;
   }
 }
 

@@ -9,6 +9,7 @@ import { HearthError } from "../core/errors";
 import { hasTime } from "../core/lapse";
 import type { Network } from "../core/network";
 import { parentsHash } from "../core/parents";
+import { fingerprintOf } from "../core/posting";
 import { jobIdOfWords } from "../core/terms";
 import type { Terms } from "../core/types";
 import { packTerms, type TermsWords, unpackPolicy, unpackTerms } from "../core/words";
@@ -74,6 +75,15 @@ export class Journal {
       .flatMap((raw) => entryOf(raw, this.network) ?? [])
       .filter(({ kept }) => !kept.seen && (fingerprint === undefined || kept.fingerprint === fingerprint))
       .sort((a, b) => b.kept.block.time - a.kept.block.time || b.kept.block.number - a.kept.block.number);
+  }
+
+  // Say whether a job of these terms, whoever posts it, is journalled and its end not seen; `deadline` is that of its file. Throws
+  // JOURNAL_DOWN.
+  async holds(terms: Terms, deadline: string | null): Promise<boolean> {
+    for (const { kept } of await this.unseen()) {
+      if (kept.fingerprint === (await fingerprintOf({ ...terms, submitter: kept.account }, deadline))) return true;
+    }
+    return false;
   }
 
   // Note the transaction that a wallet named.

@@ -38,6 +38,7 @@ import { Results } from "../parts/result";
 import { Amount, Moment, State, Stranger, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
+import { jobAddress } from "../job-address";
 import { hrefOf, useRoute } from "../router";
 import { WORDS } from "../words";
 
@@ -58,13 +59,11 @@ interface About {
   readonly receipts: ReadonlyMap<Hex, Receipt>;
 }
 
-const ID = /^(0x[0-9a-fA-F]{64})(?:@([0-9]{1,15}))?$/;
-
 export function JobPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const { parts } = useRoute();
-  const [, id, hint] = ID.exec(parts[1] ?? "") ?? [];
-  const job = id?.toLowerCase() as Hex | undefined;
+  const address = jobAddress(parts[1]);
+  const job = address?.job;
   const ready = live.state === "ready" ? live : undefined;
   const reader = useMemo(
     () => (ready === undefined ? undefined : new Reader(ready.market)),
@@ -76,7 +75,7 @@ export function JobPage({ context }: { readonly context: Context }) {
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
-      : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
+      : () => reader.find(job, ready.head, address?.block),
     job ?? "",
     [reader, looked],
     ready?.seen,

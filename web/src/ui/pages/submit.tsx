@@ -18,12 +18,14 @@ import { type Load, nameStored, requireFew, requireModule } from "../../data/bri
 import { Blocks } from "../../data/blocks";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
+import { useRoute } from "../router";
 import { Attesters } from "../parts/attesters";
 import { useCredit } from "../parts/credit";
 import { Failure } from "../parts/failure";
 import { Document, Editor, type Found, type JobFile, Problems, Sources, useJobFile } from "../parts/job-file";
+import { lazy } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
-import { AtMost, Takers } from "../parts/plan";
+import { AtMost, refusalOfTakers, Takers } from "../parts/plan";
 import { Sign } from "../parts/sign";
 import { Synced } from "../parts/synced";
 import { Bring } from "../parts/there";
@@ -32,32 +34,43 @@ import { Wallet } from "../parts/wallet";
 import { useWallets, type Wallets } from "../wallet";
 import { WORDS } from "../words";
 
+const JobForm = lazy(async () => (await import("../parts/job-form")).JobForm);
+const Rerun = lazy(async () => (await import("../parts/rerun")).Rerun);
+
 export function Submit({ context }: { readonly context: Context }) {
-  const file = useJobFile();
   const { network, live } = context;
+  const file = useJobFile(network);
+  const { parts } = useRoute();
   const wallets = useWallets(network);
-  const { found } = file;
+  // What later steps refuse stands at its field of the form too.
+  const [later, setLater] = useState<unknown>();
+  const { found, error } = file;
+  const faults = useMemo(() => [error, found?.lacks, later], [error, found, later]);
   if (network === undefined) return <NoMarket context={context} />;
   return (
     <>
       <h1>Submit a job</h1>
       <Synced live={live} />
       <Unfinished context={context} network={network} wallets={wallets} />
-      <Editor file={file} />
+      {parts[1] !== undefined && <Rerun context={context} network={network} file={file} />}
+      <Editor file={file}>
+        <JobForm file={file} errors={faults} />
+      </Editor>
       {found !== undefined && (
         <>
           <Sources file={file} found={found} />
           <Attesters file={file} found={found} />
           <Stored context={context} file={file} found={found} />
           <Document file={file} found={found} />
-          {found.document !== undefined && <Planned context={context} network={network} wallets={wallets} file={file} found={found} />}
         </>
       )}
-      {found === undefined && (
+      {found?.document === undefined ? (
         <>
           <h2>Wallet</h2>
           <Wallet network={network} wallets={wallets} />
         </>
+      ) : (
+        <Planned context={context} network={network} wallets={wallets} file={file} found={found} refuse={setLater} />
       )}
     </>
   );
@@ -92,9 +105,10 @@ interface Props {
   readonly wallets: Wallets;
   readonly file: JobFile;
   readonly found: Found;
+  readonly refuse: (why: unknown) => void;
 }
 
-function Planned({ context, network, wallets, file, found }: Props) {
+function Planned({ context, network, wallets, file, found, refuse }: Props) {
   const { live } = context;
   const ready = live.state === "ready" ? live : undefined;
   const account = wallets.session?.account ?? ZERO_ADDRESS;
@@ -114,15 +128,30 @@ function Planned({ context, network, wallets, file, found }: Props) {
   const load = useMemo(() => loadOf(file, found), [file.named, found]);
   const module = useModule(context, file, found);
   const digest = found.digest === undefined ? "" : toHex(found.digest);
+  const why = refused ?? (module.error instanceof HearthError ? located(found.loaded, module.error) : undefined);
+  useEffect(() => {
+    refuse(why);
+    return () => refuse(undefined);
+  }, [refused, module.error]);
+  const untakable = useMemo(
+    () => (drawn === undefined || ground.value === undefined ? undefined : refusalOfTakers(ground.value, drawn, found.loaded.spec, network.asset)),
+    [drawn, ground.value, found, network],
+  );
   return (
     <>
       {ground.error !== undefined && <Failure error={ground.error} />}
       {refused !== undefined && <Problems error={refused} />}
       {module.error !== undefined && <Problems error={module.error instanceof HearthError ? located(found.loaded, module.error) : module.error} />}
       {refused === undefined && (drawn === undefined || ground.value === undefined) && <p>{WORDS.nothingYet}</p>}
+      {(drawn === undefined || ground.value === undefined || ready === undefined) && (
+        <>
+          <h2>Wallet</h2>
+          <Wallet network={network} wallets={wallets} />
+        </>
+      )}
       {drawn !== undefined && ground.value !== undefined && ready !== undefined && (
         <>
-          <Takers market={ready.market} ground={ground.value} terms={drawn} spec={found.loaded.spec} />
+          <Takers market={ready.market} ground={ground.value} terms={drawn} spec={found.loaded.spec} refused={untakable} />
           <h2>Wallet</h2>
           <Wallet network={network} wallets={wallets} />
           <AtMost market={ready.market} ground={ground.value} terms={drawn} session={wallets.session} credit={credit} />
@@ -135,6 +164,8 @@ function Planned({ context, network, wallets, file, found }: Props) {
               terms={drawn}
               credit={credit}
               there={there === digest}
+              untakable={untakable !== undefined}
+              posted={() => file.draft.posted(file.text)}
             />
           )}
         </>

@@ -1,6 +1,7 @@
 // A job file as it is written, checked on this machine by the rules of `hearth check`, and what it brings.
 
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { AttesterSet } from "../../core/attesters";
 import { sha256, toHex } from "../../core/bytes";
@@ -8,8 +9,11 @@ import { cidOfDigest } from "../../core/cid";
 import { HearthError } from "../../core/errors";
 import { canonicalBytes, dataOf, type ResolvedSpec, resolve } from "../../core/resolve";
 import { type LoadedSpec, loadSpec, localSources } from "../../core/spec";
+import type { Network } from "../../core/network";
+import { shown } from "../../core/text";
 import { type Named, nameSource } from "../../data/bring";
-import { fromInput } from "../../data/pick";
+import { type Draft, draftOf, MOST_DRAFT } from "../../data/draft";
+import { fromInput, type Picked } from "../../data/pick";
 import { anew } from "./anew";
 import { Failure } from "./failure";
 import { Stranger } from "./shown";
@@ -25,8 +29,13 @@ export interface Found {
 export interface JobFile {
   readonly text: string;
   setText(text: string): void;
+  // Whether the text lasts over a reload; undefined where it is nobody's draft.
+  readonly kept: boolean | undefined;
+  readonly draft: Draft;
   readonly named: ReadonlyMap<string, Named>;
   name(src: string, one: Named): void;
+  // Name a source by what was picked for it. Rejects with what reading it throws.
+  pick(src: string, picked: Picked, isWorkdir: boolean): Promise<void>;
   // The set of attesters picked for the file that a job file names.
   attestersOf(name: string): AttesterSet | undefined;
   setAttesters(name: string, set: AttesterSet | undefined): void;
@@ -44,8 +53,14 @@ limits: {runtime: 1m}
 price: {max_total: "0.02"}
 `;
 
-export function useJobFile(): JobFile {
-  const [text, setText] = useState("");
+export function useJobFile(network?: Network): JobFile {
+  const draft = useMemo(() => draftOf(network), [network]);
+  const [text, setOnly] = useState(draft.read);
+  const [kept, setKept] = useState(() => text !== "" && draft.keep(text));
+  const setText = (next: string): void => {
+    setOnly(next);
+    setKept(draft.keep(next));
+  };
   const [named, setNamed] = useState<ReadonlyMap<string, Named>>(new Map());
   const [sets, setSets] = useState<ReadonlyMap<string, AttesterSet | undefined>>(new Map());
   const [found, setFound] = useState<Found>();
@@ -74,11 +89,16 @@ export function useJobFile(): JobFile {
     };
   }, [text, named]);
   const name = (src: string, one: Named): void => setNamed((before) => new Map(before).set(src, one));
+  const pick: JobFile["pick"] = async (src, picked, isWorkdir) => name(src, await nameSource(picked, isWorkdir));
   const setAttesters: JobFile["setAttesters"] = (called, set) => setSets((before) => new Map(before).set(called, set));
-  return { text, setText, named, name, attestersOf: (called) => sets.get(called), setAttesters, found, error, setError };
+  return { text, setText, kept: network === undefined ? undefined : kept, draft, named, name, pick, attestersOf: (called) => sets.get(called), setAttesters, found, error, setError };
 }
 
-export function Editor({ file }: { readonly file: JobFile }) {
+// A button that goes with what it does leaves the keyboard at the text.
+const toText = (): void => document.getElementById("job-file")?.focus();
+
+// The text, beside whatever else shows it.
+export function Editor({ file, children }: { readonly file: JobFile; readonly children?: ComponentChildren }) {
   const { text, setText, error, setError, found } = file;
   return (
     <>
@@ -92,24 +112,48 @@ export function Editor({ file }: { readonly file: JobFile }) {
             onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText, setError)}
           />
         </label>
-        <button type="button" onClick={() => setText(EXAMPLE)}>
-          Show an example
-        </button>
-      </p>
-      <label for="job-file">The job file</label>
-      <textarea id="job-file" rows={16} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      <div aria-live="polite">
-        {error !== undefined && <Problems error={error} />}
-        {found !== undefined && (
-          <>
-            <p class="good">This is a job file.</p>
-            {found.loaded.notes.map((note) => (
-              <p key={note}>{note}</p>
-            ))}
-          </>
+        {text.trim() === "" && (
+          <button type="button" onClick={() => { setText(EXAMPLE); toText(); }}>
+            Show an example
+          </button>
         )}
+      </p>
+      <div class="sides">
+        {children}
+        <div>
+          <label for="job-file">The job file</label>
+          <textarea id="job-file" rows={16} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          <Kept file={file} />
+          <div aria-live="polite">
+            {error !== undefined && <Problems error={error} />}
+            {found !== undefined && (
+              <>
+                <p class="good">This is a job file.</p>
+                {found.loaded.notes.map((note) => (
+                  <p key={note}>{note}</p>
+                ))}
+              </>
+            )}
+          </div>
+        </div>
       </div>
     </>
+  );
+}
+
+// Whether the text is there again after a reload; what was picked is not.
+function Kept({ file: { text, setText, kept } }: { readonly file: JobFile }) {
+  if (text === "" || kept === undefined) return null;
+  const why = text.length > MOST_DRAFT ? "it is too long" : "it stores nothing for this page";
+  return (
+    <p class="row">
+      <span class="soft" id="draft">
+        {kept ? "A draft: this browser keeps the text until it is posted, but not the files that you pick." : `Not kept by this browser: ${why}.`}
+      </span>
+      <button type="button" onClick={() => { setText(""); toText(); }}>
+        Discard it
+      </button>
+    </p>
   );
 }
 
@@ -138,15 +182,17 @@ export function Problems({ error }: { readonly error: unknown }) {
   const problems = error instanceof HearthError ? error.details["problems"] : undefined;
   if (!Array.isArray(problems)) return <Failure error={error} />;
   return (
-    <ul class="failure" role="alert">
-      {(problems as readonly Told[]).map((one) => (
-        <li key={`${one.line} ${one.field} ${one.message}`}>
-          {one.line !== null && `line ${one.line}: `}
-          {one.field !== "" && <code>{one.field}</code>} <Stranger text={one.message} most={500} />
-          {one.hint !== "" && <span class="hint"> Next: {one.hint}</span>}
-        </li>
-      ))}
-    </ul>
+    <div class="failure" role="alert">
+      <ul>
+        {(problems as readonly Told[]).map((one) => (
+          <li key={`${one.line} ${one.field} ${one.message}`}>
+            {one.line !== null && `line ${one.line}: `}
+            {one.field !== "" && <code>{one.field}</code>} <Stranger text={one.message} most={500} />
+            {one.hint !== "" && <span class="hint"> Next: {one.hint}</span>}
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
@@ -162,7 +208,7 @@ export function Sources({ file, found }: { readonly file: JobFile; readonly foun
   if (sources.length === 0) return null;
   const take = async (src: string, files: readonly File[]): Promise<void> => {
     try {
-      file.name(src, await nameSource(fromInput(files), src === found.loaded.spec.workdir));
+      await file.pick(src, fromInput(files), src === found.loaded.spec.workdir);
       setError(undefined);
     } catch (why) {
       setError(why);
@@ -232,7 +278,7 @@ export function Document({ file, found }: { readonly file: JobFile; readonly fou
       </dl>
       <details>
         <summary>As every worker reads it</summary>
-        <pre>{JSON.stringify(found.document, null, 2)}</pre>
+        <pre>{shown(JSON.stringify(found.document, null, 2), 2_000_000)}</pre>
       </details>
     </>
   );

@@ -1,19 +1,16 @@
-// A page that is loaded when it is first opened, so that the first one is small.
+// A page, or a part of one, that is loaded when it is first shown, so that the first page is small.
 
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { HearthError } from "../../core/errors";
-import type { Context } from "../main";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
 
-type Page = ComponentType<{ readonly context: Context }>;
-
-export function lazy(load: () => Promise<Page>): Page {
-  let known: Page | undefined;
-  return function Lazy({ context }) {
-    const [loaded, setLoaded] = useState<{ readonly page?: Page; readonly fault?: unknown }>({});
+export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  let known: ComponentType<Props> | undefined;
+  return function Lazy(props: Props) {
+    const [loaded, setLoaded] = useState<{ readonly page?: ComponentType<Props>; readonly fault?: unknown }>({});
     useEffect(() => {
       if (known !== undefined) return;
       load().then(
@@ -26,6 +23,6 @@ export function lazy(load: () => Promise<Page>): Page {
     }, []);
     const Found = known ?? loaded.page;
     if (loaded.fault !== undefined) return <Failure error={loaded.fault} />;
-    return Found === undefined ? <p>{WORDS.nothingYet}</p> : <Found context={context} />;
+    return Found === undefined ? <p>{WORDS.nothingYet}</p> : <Found {...props} />;
   };
 }

@@ -11,7 +11,7 @@ import { ceilDiv, maxBig } from "../../core/numbers";
 import { type Prices, planPrices } from "../../core/plan";
 import { enoughFor, gasCost, postGasAfter, pricedAt, requireTaker } from "../../core/posting";
 import { leasesOf, nameOf, type Policy, type Terms } from "../../core/types";
-import { formatDuration, NATIVE, showRate } from "../../core/units";
+import { type Asset, formatDuration, NATIVE, showRate } from "../../core/units";
 import { unpackPolicy } from "../../core/words";
 import { BILLING, GATE_WORDS, PASSING_GATES } from "../../generated/states";
 import { ZERO_HASH } from "../../generated/bounds";
@@ -31,14 +31,18 @@ interface TakersProps {
   readonly spec: JobSpec;
 }
 
+// Why no worker can take a job, undefined where one can.
+export function refusalOfTakers({ fleet }: Ground, terms: Terms, spec: JobSpec, asset: Asset): unknown {
+  const policy = unpackPolicy(terms.policy);
+  return refusalOf(() => requireTaker(gatesOf(fleet, terms, policy), enoughFor(spec, fleet, terms, policy, asset)));
+}
+
 // Workers by what keeps each from the job, as `hearth check` counts them and as the chain says; and how that moves with the price.
-export function Takers({ market, ground, terms, spec }: TakersProps) {
-  const { asset } = market.network;
+export function Takers({ market, ground, terms, spec, refused }: TakersProps & { readonly refused: unknown }) {
   const policy = unpackPolicy(terms.policy);
   const gates = gatesOf(ground.fleet, terms, policy);
   const checked = useLoad(() => requireGates(market, ground, terms, policy), market.network.name, [ground, terms]);
   const rows = [...gates].filter(([gate]) => gate in GATE_WORDS).sort(([a], [b]) => a - b);
-  const refused = refusalOf(() => requireTaker(gates, enoughFor(spec, ground.fleet, terms, policy, asset)));
   return (
     <>
       <h2>Who can take it</h2>

@@ -5,12 +5,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Market } from "../../chain/market";
 import { judgedWords } from "../../core/attesters";
 import { escrowAtPost } from "../../core/money";
+import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
+import { isWaived, type Waiver, waiverAfter } from "../../core/waiver";
 import { unpackPolicy } from "../../core/words";
 import { Journal, browserShelf } from "../../wallet/journal";
 import { type Done, type Draft, Posting, type Step } from "../../wallet/posting";
 import type { Session } from "../../wallet/request";
+import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Button } from "./button";
 import { type Credit, WithdrawFirst } from "./credit";
@@ -29,14 +32,20 @@ interface Props {
   readonly credit: Credit;
   // Whether every block of what it brings was found.
   readonly there: boolean;
+  // Whether it is refused since no worker can take it.
+  readonly untakable: boolean;
+  readonly posted: () => void;
 }
 
-export function Sign({ market, session, draft, terms, credit, there }: Props) {
+export function Sign({ market, session, draft, terms, credit, there, untakable, posted }: Props) {
   const { network } = market;
-  const [unseen, setUnseen] = useState(false);
-  const [anyway, setAnyway] = useState(false);
-  const [again, setAgain] = useState(false);
-  const work = usePosting(market, session);
+  const work = usePosting(market, session, posted);
+  const [turn, setTurn] = useState(0);
+  const { deadline } = draft.loaded.spec.limits;
+  const held = useLoad(() => journalOf(network).holds(terms, deadline), `${network.name} ${draft.digest}`, [terms, work.busy, turn]);
+  const unseen = useBox(!there, draft.digest);
+  const anyway = useBox(untakable, draft.digest);
+  const again = useBox(held.value === true, draft.digest);
   const shown = session?.shown();
   const escrow = escrowAtPost(terms);
   const onChain = shown !== undefined && shown.chainId === network.chainId;
@@ -47,32 +56,18 @@ export function Sign({ market, session, draft, terms, credit, there }: Props) {
       {draft.attesters !== undefined && <Keys set={draft.attesters} />}
       <WithdrawFirst credit={credit} network={network} />
       <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
-      <p>
-        <label>
-          <input type="checkbox" checked={again} onChange={(event) => setAgain(event.currentTarget.checked)} /> Post a new job, though
-          the same one was posted from here
-        </label>
-        <br />
-        <label>
-          <input type="checkbox" checked={anyway} onChange={(event) => setAnyway(event.currentTarget.checked)} /> Post it anyway, though no
-          worker can take it
-        </label>
-        {!there && (
-          <>
-            <br />
-            <label>
-              <input type="checkbox" checked={unseen} onChange={(event) => setUnseen(event.currentTarget.checked)} /> Sign it anyway, though
-              its data were not found
-            </label>
-          </>
-        )}
-      </p>
+      <Box box={again}>Post a new job, though the same one was posted from here</Box>
+      <Box box={anyway}>Post it anyway, though no worker can take it</Box>
+      <Box box={unseen}>Sign it anyway, though its data were not found</Box>
       <p class="row">
         <Button
           id="sign"
           busy={work.busy}
-          disabled={!onChain || !(there || unseen)}
-          onClick={() => shown !== undefined && work.run((posting) => posting.post(draft, { shown, escrow, credit: credit.pays, anyway, again }))}
+          disabled={!onChain || !(there || unseen.ticked)}
+          onClick={() =>
+            shown !== undefined &&
+            work.run((posting) => posting.post(draft, { shown, escrow, credit: credit.pays, anyway: anyway.ticked, again: again.ticked }))
+          }
         >
           Ask my wallet
         </Button>
@@ -87,13 +82,37 @@ export function Sign({ market, session, draft, terms, credit, there }: Props) {
       <Work work={work} />
       <Elsewhere
         market={market}
-        there={there || unseen}
-        prepare={(account, fromCredit) => {
+        there={there || unseen.ticked}
+        prepare={async (account, fromCredit) => {
           const posting = new Posting(market, journalOf(network), undefined, () => undefined, pauseOf(network), new AbortController().signal);
-          return posting.prepare(draft, account, { escrow, anyway, again }, fromCredit);
+          return posting.prepare(draft, account, { escrow, anyway: anyway.ticked, again: again.ticked }, fromCredit).finally(() => setTurn(turn + 1));
         }}
       />
     </>
+  );
+}
+
+interface Tick {
+  readonly stands: boolean;
+  readonly ticked: boolean;
+  tick(ticked: boolean): void;
+}
+
+// A box that stands while what it waves off does.
+function useBox(stands: boolean, digest: Hex): Tick {
+  const [waiver, setWaiver] = useState<Waiver>();
+  useEffect(() => setWaiver((before) => waiverAfter(before, stands)), [stands]);
+  return { stands, ticked: isWaived(waiver, digest, stands), tick: (ticked) => setWaiver(ticked ? digest : undefined) };
+}
+
+function Box({ box, children }: { readonly box: Tick; readonly children: string }) {
+  if (!box.stands) return null;
+  return (
+    <p>
+      <label>
+        <input type="checkbox" checked={box.ticked} onChange={(event) => box.tick(event.currentTarget.checked)} /> {children}
+      </label>
+    </p>
   );
 }
 
@@ -117,8 +136,8 @@ export interface Working {
   stop(): void;
 }
 
-// Post as asked, and go to the job's page in the end.
-export function usePosting(market: Market, session: Session | undefined): Working {
+// Post as asked, say so, and go to the job's page in the end.
+export function usePosting(market: Market, session: Session | undefined, posted: () => void = () => undefined): Working {
   const [step, setStep] = useState("");
   const [notes, setNotes] = useState<readonly string[]>([]);
   const [error, setError] = useState<unknown>();
@@ -146,6 +165,7 @@ export function usePosting(market: Market, session: Session | undefined): Workin
       .then(
         (found) => {
           setDone(found);
+          if (!found.earlier) posted();
           if (!abort.signal.aborted && !found.earlier) location.hash = hrefOf(["job", jobAt(found)]);
         },
         (why: unknown) => setError(why),
