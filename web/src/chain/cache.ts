@@ -462,7 +462,7 @@ const sizeOf = (logs: readonly Log[]): number => logs.reduce((sum, log) => sum +
 const quantity = (value: number): string => `0x${value.toString(16)}`;
 
 // A log as providers send it, so that it is read back as theirs are.
-function asSent({ address, topics, data, blockNumber, blockHash, txHash, logIndex }: Log): Record<string, unknown> {
+export function asSent({ address, topics, data, blockNumber, blockHash, txHash, logIndex }: Log): Record<string, unknown> {
   const place = { blockNumber: quantity(blockNumber), blockHash, transactionHash: txHash, logIndex: quantity(logIndex) };
   return { address, topics, data, ...place };
 }
