@@ -9,6 +9,8 @@ export const WORDS = {
   synced: (block: number, seconds: number) => `synced to block ${block}, ${seconds} s ago`,
   again: "It is asked again by itself, while this tab is shown.",
   last: (block: number) => `Not checked against the chain now. This is what this page saw at block ${block}, at`,
+  rpcs: " How to name one",
+  wide: "Wider than the screen: it scrolls sideways →",
   lastEnd: "Nothing can be signed until an RPC answers.",
   nav: { jobs: "Jobs", submit: "Submit", provide: "Provide", market: "Market", workers: "Workers", keepers: "Keepers", network: "Network", gov: "Governance", sign: "Sign", check: "Job file", files: "Files", wallet: "Wallet", about: "About" },
   job: (id: string) => `Job ${id}`,

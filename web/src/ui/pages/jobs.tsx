@@ -21,6 +21,7 @@ import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { LastNote } from "../parts/last";
 import { NoMarket } from "../parts/no-market";
+import { Notes } from "../parts/notes";
 import { Amount, Moment, short, State } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
@@ -86,6 +87,7 @@ export function Jobs({ context }: { readonly context: Context }) {
             keyOf={(one) => one.posted.jobId}
             none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
           />
+          {rows.length > 0 && <Notes />}
           <p class="row">
             {list.value?.next !== undefined && (
               <button type="button" onClick={() => setMost(most + STEP)}>

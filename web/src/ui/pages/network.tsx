@@ -20,6 +20,7 @@ import type { Context } from "../main";
 import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { Notes } from "../parts/notes";
 import { Amount, Moment, Whole } from "../parts/shown";
 import { TakeSnapshot } from "../parts/snapshot";
 import { Synced } from "../parts/synced";
@@ -73,6 +74,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
       </dl>
       <BooksOf live={live} />
       <TakeSnapshot context={context} />
+      <Notes />
       <h2>Parameters of new jobs</h2>
       {policy === undefined ? (
         <p>{WORDS.nothingYet}</p>
@@ -124,7 +126,11 @@ export function NetworkPage({ context }: { readonly context: Context }) {
         keyOf={(name) => name}
         none=""
       />
-      <h2>Whom the page asks</h2>
+      <h2 id="rpcs">Whom the page asks</h2>
+      <p>
+        They are those of the network file and of your settings. Another is asked by <code>hearth web --rpc URL</code>, and for good by a
+        line <code>rpc = ["URL"]</code> in your config.toml.
+      </p>
       <Table
         caption="RPCs in the order in which they are asked"
         columns={[
