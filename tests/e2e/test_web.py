@@ -644,6 +644,7 @@ def test_provider__gone_when_the_page_is_loaded__leaves_what_was_shown_last_and_
         page.reload()
         page.wait_for_selector(".failure >> text=RPC_UNAVAILABLE")
         becomes(page, jobs, before, "the list as it was")
+        assert page.query_selector(".failure a[href='#/network']")
         note = page.inner_text(".stale")
         assert "Not checked against the chain now" in note and "Nothing can be signed" in note and " ago." in note
         assert page.is_disabled("text=Save as CSV")
@@ -955,6 +956,23 @@ def test_looks__both_themes_at_320_pixels_and_wide__keep_nobody_out(
         if (theme, width) != ("dark", 320):
             assert web_axe.grave(page) == [], (theme, width)
         shoot(page, f"{name}-{theme}-{width}")
+
+
+def test_looks__any_width__has_the_theme_beside_the_name_and_says_where_a_table_goes_on(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    for width, cues in ((1280, 0), (360, 1), (320, 1), (1280, 0)):
+        page.set_viewport_size({"width": width, "height": 800})
+        becomes(page, lambda page: page.locator(".cue").count(), cues, f"where the table goes on at {width}")
+        name, theme = (page.locator(one).bounding_box() for one in (".brand", ".theme"))
+        assert name and theme and abs(name["y"] - theme["y"]) < 16, width
+        assert theme["x"] + theme["width"] <= width
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.focus(".scroll.wide")
+    page.keyboard.press("ArrowRight")
+    becomes(page, lambda page: page.evaluate("() => document.querySelector('.scroll.wide').scrollLeft > 0"), True, "it")
 
 
 def test_looks__what_failed__keeps_nobody_out_either(market: WebMarket, through: str, seen: Watched, axe: str) -> None:

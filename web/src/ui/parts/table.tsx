@@ -41,7 +41,9 @@ export function Table<Row>({ caption, columns, rows, keyOf, none }: Props<Row>) 
       {wide && <p class="cue">{WORDS.wide}</p>}
       <div class={wide ? "scroll wide" : "scroll"} ref={box} tabIndex={0} role="region" aria-label={caption}>
         <table>
-          <caption>{caption}</caption>
+          <caption>
+            <span>{caption}</span>
+          </caption>
           <thead>
             <tr>
               {columns.map((column) => (
