@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import ConfigError
+from hearth.base.errors import ChainError, ConfigError
 from hearth.base.files import replace_text
 
 if TYPE_CHECKING:
@@ -113,9 +113,26 @@ def write_settings(
         "schema": "hearth.worker.init/1",
         "config": str(config),
         "operator": key.address,
-        "next": _register(session, owner),
+        "next": _next(session, key.address, owner),
         "dry_run": client.dry_run,
     }
+
+
+def _next(session: Session, operator: str, owner: str) -> str:
+    """Return what comes next: the start of a node that an owner has registered elsewhere for the key, else registering.
+
+    Where no RPC answers, or it is another market's, nothing is known of a node: whoever has one is told when he registers.
+    """
+    from worker.watch import find_node
+
+    try:
+        market = session.market
+        node = find_node(market, None, operator, owner, market.port.head().hash)
+    except (ChainError, ConfigError) as error:
+        if error.code == "MANY_NODES":
+            return f"{error.hint}, then hearth worker start"
+        node = None
+    return "hearth worker start" if node is not None else _register(session, owner)
 
 
 def _register(session: Session, owner: str) -> str:

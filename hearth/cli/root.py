@@ -38,6 +38,15 @@ EXTENSIONS: Final = "hearth.commands"
 """The group of entry points by which another program's commands join: name = "module:click command"."""
 
 
+ELSEWHERE: Final = {
+    "worker list": "hearth net workers",
+    "workers": "hearth net workers",
+    "job list": "hearth jobs",
+    "net list": "hearth net jobs",
+}
+"""What people type who look for a list, and where it is; by its letters another command may be nearer."""
+
+
 class Group(click.Group):
     """A group that says "did you mean" for an unknown command."""
 
@@ -53,7 +62,8 @@ class Group(click.Group):
             return super().resolve_command(ctx, args)
         near = difflib.get_close_matches(name, self.list_commands(ctx), n=1, cutoff=0.5)
         path = ctx.command_path
-        hint = f"did you mean {path} {near[0]}?" if near else f"{path} --help"
+        meant = ELSEWHERE.get(f"{path} {name}".partition(" ")[2]) or (f"{path} {near[0]}" if near else "")
+        hint = f"did you mean {meant}?" if meant else f"{path} --help"
         raise UsageError(f"{path} has no command {name}", hint=hint, code="UNKNOWN_COMMAND")
 
 

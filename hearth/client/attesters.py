@@ -51,7 +51,7 @@ def load_set(path: Path) -> AttesterSet:
     raw = _read(path, MAX_SET_BYTES)
     if raw is None:
         raise SpecError(
-            f"{path} cannot be read, and names the attesters",
+            f"{path} names the attesters, and no set of it is read",
             hint="correct the path; a job file's paths count from its folder",
             code="NO_ATTESTERS",
             file=str(path),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import UsageError
 from hearth.client.changes import change_rows, read_changes
+from hearth.client.parameters import NODE_UNITS, POLICY_UNITS, in_words, unit_of
 from hearth.client.reading import market_events
 from hearth.client.snapshot import SnapshotWriter
 from hearth.client.verify import Verifier
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
         NetWorkers,
         Snapshot,
     )
-
-
-AMOUNT_PARAMETERS: Final = (
-    *("min_price", "min_keeper_fee", "probation_price"),
-    *("minimum_stake", "fee_reference", "liveness_fee"),
-)
-"""The parameters that are amounts of the market's asset: of new jobs, of nodes."""
 
 
 class Net:
@@ -127,6 +121,10 @@ class Net:
         """Return everybody's jobs, newest first."""
         return self._jobs.list(state=state, everyone=True)
 
+    def _in_words(self, name: str, value: int) -> str:
+        unit = unit_of(name)
+        return self.session.amount(value) if unit == "amount" else in_words(unit, value, self.session.asset)
+
     def params(self) -> NetParams:
         """Return the parameters that new jobs and nodes take, and the changes of them that wait."""
         head = self.session.market.port.head()
@@ -137,7 +135,8 @@ class Net:
             for name, value in asdict(self.session.network.node_parameters).items()
         }
         seen, _ = read_changes(self.session.market, head)
-        amounts = asdict(policies.policy) | asdict(self.session.network.node_parameters)
+        values = asdict(policies.policy) | asdict(self.session.network.node_parameters)
+        units = (POLICY_UNITS | NODE_UNITS).items()
         return {
             "schema": "hearth.params/1",
             "network": self.session.network.name,
@@ -149,7 +148,7 @@ class Net:
             "nodes": nodes,
             "contracts": dict(self.session.network.contracts),
             "queued": change_rows(self.session.market, head, (one for one in seen if one.open)),
-            "text": {name: self.session.amount(amounts[name]) for name in AMOUNT_PARAMETERS},
+            "text": {name: self._in_words(name, values[name]) for name, unit in units if unit != "number"},
             **strays_in(self.session.market.strays),
         }
 

@@ -1134,8 +1134,8 @@ class NetParams(OfLogs):
     """The parameters of new jobs (`policy`, and its packed word in hex) and of nodes, as docs/SPEC.md lists them.
 
     `previous_until` is the last moment at which the previous policy is taken, `paused_until` the end of a pause of
-    posts; 0 for none. `contracts` are addresses by name, `text` the parameters that are amounts, for people. `queued`
-    are the changes that wait for their time, or are due.
+    posts; 0 for none. `contracts` are addresses by name, `text` the parameters that have a unit, for people: amounts,
+    spans of time, shares in percent. `queued` are the changes that wait for their time, or are due.
     """
 
     schema: Literal["hearth.params/1"]

@@ -378,6 +378,7 @@ def test_hints__command_that_click_refuses__is_noticed(text: str, faults: list[s
     [
         (["frob"], 2, "UNKNOWN_COMMAND", "hearth"),
         (["job", "shw"], 2, "UNKNOWN_COMMAND", "did you mean hearth job show?"),
+        (["worker", "list"], 2, "UNKNOWN_COMMAND", "did you mean hearth net workers?"),
         (["jobs", "--stat", "open"], 2, "UNKNOWN_OPTION", "did you mean --state?"),
         (["submit"], 2, "USAGE", "hearth submit --help"),
         (["jobs"], 3, "NO_NETWORK", "hearth devnet up"),

@@ -71,6 +71,18 @@ def test_worker_init__account_that_others_are_not__is_named_in_the_next_command(
         assert report["next"].startswith(wanted)
 
 
+def test_worker_init__of_a_key_whose_node_is_registered__starts_it_where_an_rpc_says_so(
+    place: Town, cold: Path, tmp_path: Path
+) -> None:
+    """Its owner may have registered it in the page."""
+    payout = place.session.key("owner").address
+    for more, wanted in (((), "hearth worker start"), (("--rpc", "http://127.0.0.1:9"), "hearth worker register")):
+        config = tmp_path / f"again-{len(more)}.toml"
+        command = ("worker", "init", "--config", str(config), "--price", "1/h", "--country", "de", "--payout", payout)
+        report = told(place, *command, "--runtimes", "wasm", "--account", "worker2", *more, "--json").json
+        assert report["next"].startswith(wanted)
+
+
 def test_worker_stake__prepared__needs_no_amount_and_refuses_another(place: Town, cold: Path, tmp_path: Path) -> None:
     before = stake_of(place, cold)
     prepared = told(place, "worker", "stake", "0.5", "--config", str(cold), "--print-tx")

@@ -619,6 +619,54 @@ def test_provider__gone_while_the_page_is_open__leaves_the_last_state_with_its_a
     seen.excuse("Failed to load resource")
 
 
+_KEPT = """() => new Promise((told) => {
+  const opening = indexedDB.open("hearth");
+  opening.onsuccess = () => {
+    const asked = opening.result.transaction("heads").objectStore("heads").getAll();
+    asked.onsuccess = () => { opening.result.close(); told(asked.result.map((head) => head.kind)); };
+  };
+})"""
+"""What the page has kept, by its kinds."""
+
+
+def test_provider__gone_when_the_page_is_loaded__leaves_what_was_shown_last_and_is_followed_once_it_is_back(
+    market: WebMarket, through: str, seen: Watched, axe: str
+) -> None:
+    job, other = market.jobs["good"], market.jobs["array"]
+    page = open_page(seen, through, link(market, job))
+    becomes(page, lambda page: len(timeline(page)), 4, "its events")
+    events = timeline(page)
+    go(page, "#/jobs")
+    before = listed(market)
+    becomes(page, jobs, before, "the list of jobs")
+    wait(lambda: {"last/jobs", f"last/job/{job}"} <= set(page.evaluate(_KEPT)), "it is kept")
+    with market.rpc.answering(hang_up):
+        page.reload()
+        page.wait_for_selector(".failure >> text=RPC_UNAVAILABLE")
+        becomes(page, jobs, before, "the list as it was")
+        assert page.query_selector(".failure a[href='#/network']")
+        note = page.inner_text(".stale")
+        assert "Not checked against the chain now" in note and "Nothing can be signed" in note and " ago." in note
+        assert page.is_disabled("text=Save as CSV")
+        page.evaluate(axe)
+        page.set_viewport_size({"width": 320, "height": 800})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+        assert web_axe.grave(page) == []
+        shoot(page, "jobs-as-they-were")
+        # A job whose page was open, with its events; another as the list had it. Nothing of it can be signed.
+        go(page, link(market, job))
+        becomes(page, timeline, events, "its events")
+        go(page, link(market, other))
+        becomes(page, lambda page: len(table(page, "outcome").rows), UNITS, "its units")
+        assert timeline(page) == [] and page.query_selector(".stale") and not page.query_selector("#save-acts")
+        new = market.post("while-gone-and-loaded", rate=NOBODY)
+        go(page, "#/jobs")
+        becomes(page, jobs, before, "the list as it was")
+    becomes(page, jobs, listed(market), "the list, by itself, as soon as an RPC answers")
+    assert new in jobs(page) and failure(page) == "" and page.query_selector(".stale") is None
+    seen.excuse("Failed to load resource")
+
+
 def test_provider__that_fails_for_the_moment_of_a_reading__is_asked_again(
     market: WebMarket, through: str, seen: Watched
 ) -> None:
@@ -912,6 +960,23 @@ def test_looks__both_themes_at_320_pixels_and_wide__keep_nobody_out(
         if (theme, width) != ("dark", 320):
             assert web_axe.grave(page) == [], (theme, width)
         shoot(page, f"{name}-{theme}-{width}")
+
+
+def test_looks__any_width__has_the_theme_beside_the_name_and_says_where_a_table_goes_on(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    for width, cues in ((1280, 0), (360, 1), (320, 1), (1280, 0)):
+        page.set_viewport_size({"width": width, "height": 800})
+        becomes(page, lambda page: page.locator(".cue").count(), cues, f"where the table goes on at {width}")
+        name, theme = (page.locator(one).bounding_box() for one in (".brand", ".theme"))
+        assert name and theme and abs(name["y"] - theme["y"]) < 16, width
+        assert theme["x"] + theme["width"] <= width
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.focus(".scroll.wide")
+    page.keyboard.press("ArrowRight")
+    becomes(page, lambda page: page.evaluate("() => document.querySelector('.scroll.wide').scrollLeft > 0"), True, "it")
 
 
 def test_looks__what_failed__keeps_nobody_out_either(market: WebMarket, through: str, seen: Watched, axe: str) -> None:

@@ -148,6 +148,7 @@ def working(place: Town, chromium: Browser) -> int:
     config = place.home / "provided.toml"
     told = place.hearth(*shlex.split(init)[1:], "--account", "worker", "--config", str(config))
     assert told.code == 0, told.err + told.out
+    assert "next: hearth worker start" in told.out
     assert (doctor, start) == ("hearth worker doctor", "hearth worker start")
     place.start("provided", "-m", "hearth.cli", *shlex.split(start)[1:], "--config", str(config))
     place.wait_beat(number)

@@ -78,7 +78,12 @@ def test_sign__a_job_that_the_command_prepared__is_posted_and_its_page_found(des
     posted = desk.place.client.jobs.reads.look(report["job"]).posted
     assert f"0x{posted.log.tx_hash.hex()}" == desk.wallet.sent[0]
 
-    # The same file once more pays nothing.
+    # The same file once more pays nothing, and that is said as soon as it is open.
+    go(desk.page, "#/about")
+    desk.open(json.dumps(report), tmp_path)
+    desk.page.wait_for_selector("#known >> text=This job is posted already")
+    known = desk.page.inner_text("#known")
+    assert report["job"] in known and "Call 1 of 1 was signed in this browser and is in a block" in known
     desk.page.click("#sign-file")
     assert "was signed here and is in a block" in desk.alert("SIGNED_BEFORE")
     assert len(desk.wallet.sent) == 1
@@ -224,6 +229,11 @@ def test_sign__a_file_that_is_altered__is_refused_before_the_wallet_is_asked(des
         assert desk.page.query_selector("#sign-file") is None, what
         desk.page.fill("#tx-text", "")
         desk.page.wait_for_selector("[role=alert]", state="detached")
+    desk.page.fill("#tx-text", json.dumps(altered["another chain"][1]))
+    assert f"for chain {good['chain_id'] + 1}" in desk.alert("WRONG_MARKET")
+    assert f"on chain {good['chain_id']}" in desk.alert("WRONG_MARKET")
+    desk.open(" \n", tmp_path)
+    assert "the file is empty" in desk.alert("BAD_TX")
     # As it was written it is read, and is another account's.
     desk.open(json.dumps(good), tmp_path)
     desk.alert("NOT_SENDER")
@@ -319,6 +329,8 @@ def test_gov__a_change_of_the_command__is_shown_as_it_shows_it_and_executed_when
         page, status = desk.page, prepare(place, "gov", "status")
         go(page, "#/gov")
         follows(page, changes, lambda: listed(place), "the changes")
+        assert page.get_attribute("#announcing a", "href") == "#/sign"
+        assert "hearth gov queue" in page.inner_text("#announcing")
         seats = page.inner_text("#seats")
         assert status["council"] in seats and "posts are governed by the Steward" in seats
         desk.connect()

@@ -232,7 +232,7 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
         item = page.locator("li", has_text=name).first
         item.locator("input[type=file]:not([webkitdirectory])").set_input_files(DIGITS / name)
         item.locator("code").wait_for()
-    page.wait_for_selector("[role=alert]:has-text('attesters.yaml names the attesters, and no set of it is read yet')")
+    page.wait_for_selector("[role=alert]:has-text('attesters.yaml names the attesters, and no set of it is read')")
     assert page.query_selector("#sign") is None
     desk.pick_attesters(keys)
     page.wait_for_selector("#sign")

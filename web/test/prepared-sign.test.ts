@@ -108,6 +108,8 @@ const senderOf = (calls: readonly Prepared[]): Hex => (calls[0] as Prepared).fro
 beforeEach(() => {
   vi.mocked(chain.readFees).mockResolvedValue({ base: 1n, tip: 1n });
   vi.mocked(chain.underway).mockResolvedValue(0);
+  vi.mocked(chain.sentBy).mockReset();
+  vi.mocked(chain.sentBy).mockResolvedValue({ mined: 7, sent: 7 });
   vi.mocked(chain.dryRun).mockReset();
   vi.mocked(chain.mined).mockResolvedValue({ ok: true, block: 6 });
   vi.stubGlobal("navigator", { locks: { request: (_: string, __: unknown, act: (lock: object) => unknown) => act({}) } });
@@ -170,6 +172,22 @@ describe("a file's calls", () => {
     const scene = new Scene("coin", senderOf(calls), { eth_sendTransaction: failing({ code: 4001, message: "no" }) });
     expect([await scene.sign(calls), await scene.sign(calls)]).toEqual(["USER_REFUSED", "USER_REFUSED"]);
     expect(scene.sent).toHaveLength(2);
+  });
+
+  it("that a relay says were refused are not signed again once the account has sent something, or nobody says", async () => {
+    const calls = await read("coin", "pause");
+    const scene = new Scene("coin", senderOf(calls), { eth_sendTransaction: failing({ code: 4001, message: "no" }) });
+    expect([await scene.sign(calls), scene.shelf.held.size]).toEqual(["USER_REFUSED", 1]);
+    vi.mocked(chain.sentBy).mockResolvedValue({ mined: 7, sent: 8 });
+    expect(await scene.sign(calls)).toBe("SIGNED_BEFORE");
+    vi.mocked(chain.sentBy).mockResolvedValue(undefined);
+    expect([await scene.sign(calls), scene.sent.length]).toEqual(["SIGNED_BEFORE", 1]);
+    expect([await scene.sign(calls, true), scene.sent.length]).toEqual(["USER_REFUSED", 2]);
+    // Nobody said what it had sent when it was asked for.
+    const other = new Scene("coin", senderOf(calls), { eth_sendTransaction: failing({ code: 4001, message: "no" }) });
+    expect(await other.sign(calls)).toBe("USER_REFUSED");
+    vi.mocked(chain.sentBy).mockResolvedValue({ mined: 7, sent: 7 });
+    expect([await other.sign(calls), other.sent.length]).toEqual(["SIGNED_BEFORE", 1]);
   });
 
   it("that may have been sent once are still so after a second try was refused", async () => {

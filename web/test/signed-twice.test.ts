@@ -47,6 +47,7 @@ beforeEach(() => {
   vi.mocked(chain.readFees).mockResolvedValue({ base: 1n, tip: 1n });
   vi.mocked(chain.readPurse).mockResolvedValue({ coin: 10n ** 40n, asset: 10n ** 40n, credit: 0n, allowance: 0n });
   vi.mocked(chain.underway).mockResolvedValue(0);
+  vi.mocked(chain.sentBy).mockResolvedValue({ mined: 7, sent: 7 });
   vi.mocked(chain.dryRun).mockResolvedValue(undefined);
   vi.mocked(chain.mined).mockResolvedValue({ ok: true, block: 6 });
   const request = async (name: string, _: unknown, act: (lock: object | null) => Promise<unknown>): Promise<unknown> => {

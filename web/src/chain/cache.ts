@@ -461,7 +461,7 @@ const sizeOf = (logs: readonly Log[]): number => logs.reduce((sum, log) => sum +
 
 
 // A log as providers send it, so that it is read back as theirs are.
-function asSent({ address, topics, data, blockNumber, blockHash, txHash, logIndex }: Log): Record<string, unknown> {
+export function asSent({ address, topics, data, blockNumber, blockHash, txHash, logIndex }: Log): Record<string, unknown> {
   const place = { blockNumber: hexNumber(blockNumber), blockHash, transactionHash: txHash, logIndex: hexNumber(logIndex) };
   return { address, topics, data, ...place };
 }

@@ -71,9 +71,15 @@ export async function mined({ rpc }: Market, hash: Hex): Promise<{ readonly ok: 
   return { ok: quantity(raw["status"], "a status") === 1, block: quantity(raw["blockNumber"], "a block") };
 }
 
-// Count the transactions of an account that no block has yet, 0 where the provider does not say.
-export async function underway({ rpc }: Market, account: Hex): Promise<number> {
+// How many transactions of an account are in blocks, and how many it has sent in all; undefined where the provider does not say.
+export async function sentBy({ rpc }: Market, account: Hex): Promise<{ readonly mined: number; readonly sent: number } | undefined> {
   const said = await rpc.ask(["latest", "pending"].map((at) => ({ method: "eth_getTransactionCount", params: [account, at] })));
-  const [mine, sent] = said.map((one) => (one.ok ? quantity(one.value, "a count") : undefined));
-  return mine === undefined || sent === undefined ? 0 : Math.max(0, sent - mine);
+  const [mined, sent] = said.map((one) => (one.ok ? quantity(one.value, "a count") : undefined));
+  return mined === undefined || sent === undefined ? undefined : { mined, sent: Math.max(mined, sent) };
+}
+
+// Count the transactions of an account that no block has yet, 0 where the provider does not say.
+export async function underway(market: Market, account: Hex): Promise<number> {
+  const { mined, sent } = (await sentBy(market, account)) ?? { mined: 0, sent: 0 };
+  return sent - mined;
 }

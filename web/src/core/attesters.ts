@@ -30,7 +30,7 @@ export const judgeDataOf = (set: AttesterSet): bigint => BigInt(digestOf(set));
 // Refuse a job whose attesters nobody has named yet. Throws NO_ATTESTERS.
 export function requireSet(set: AttesterSet | undefined, name: string): AttesterSet {
   if (set !== undefined) return set;
-  const message = `${FIELD}: ${name} names the attesters, and no set of it is read yet`;
+  const message = `${FIELD}: ${name} names the attesters, and no set of it is read`;
   throw new HearthError("NO_ATTESTERS", message, "pick that file below the job file", { field: FIELD });
 }
 

@@ -165,13 +165,8 @@ export async function preparedOf(text: string, network: Network): Promise<Prepar
 
 async function checked(one: Document, network: Network): Promise<Prepared> {
   const contract = calleeOf(one.to, network);
-  if (BigInt(one.chainId) !== network.chainId || contract === undefined) {
-    throw new HearthError(
-      "WRONG_MARKET",
-      `the file is for contract ${one.to} on chain ${one.chainId}, not for ${network.name} on chain ${network.chainId}: nothing of it is signed`,
-      "open the page of the market that it was made for",
-    );
-  }
+  if (BigInt(one.chainId) !== network.chainId) throw wrongMarket(`chain ${one.chainId}`, network);
+  if (contract === undefined) throw wrongMarket(`contract ${one.to}, which is none that calls are prepared of in ${network.name}`, network);
   const { from, to, data, value, approve } = one;
   const prepared = { ...(await decoded(contract, data)), from, to, data, value, approve };
   const takes = takenBy(prepared);
@@ -181,6 +176,11 @@ async function checked(one: Document, network: Network): Promise<Prepared> {
   }
   requireOwn(prepared);
   return prepared;
+}
+
+function wrongMarket(what: string, { name, chainId }: Network): HearthError {
+  const message = `the file is for ${what}, and this page shows ${name} on chain ${chainId}: nothing of it is signed`;
+  return new HearthError("WRONG_MARKET", message, "open the page of the market that it was made for");
 }
 
 function calleeOf(to: Hex, { contracts, asset }: Network): Callee | undefined {

@@ -2,6 +2,7 @@
 
 import { KeptPast, marketKey } from "../chain/cache";
 import { IdbStore } from "../chain/idb";
+import { LastJobs } from "../chain/last";
 import type { Past } from "../chain/past";
 import type { Tabs } from "../chain/poller";
 import type { Rpc } from "../chain/rpc";
@@ -17,6 +18,7 @@ const shelf = new Shelf(store);
 
 export interface Kept {
   readonly past: Past;
+  readonly last: LastJobs;
   readonly tabs: Tabs | undefined;
 }
 
@@ -24,7 +26,8 @@ export interface Kept {
 export function keptOf(network: Network, rpc: Rpc): Kept {
   // It may take a while, and the market is not asked for logs at once.
   void shelf.open();
-  return { past: new KeptPast(network, rpc, shelf), tabs: tabsOf(`hearth.heads.${marketKey(network)}`) };
+  const key = marketKey(network);
+  return { past: new KeptPast(network, rpc, shelf), last: new LastJobs(network, key, shelf), tabs: tabsOf(`hearth.heads.${key}`) };
 }
 
 // Forget everything that this page has stored: what it read, its own copy, and words. Until they are loaded again this tab, and every

@@ -48,7 +48,9 @@ export function pickMarket({ raw, network }: NetworkFile, here: Here): Named {
 }
 
 // Forget what was picked: the host's own market stands again.
-export const unpickMarket = (): void => remember(KEY, null);
+export function unpickMarket(): void {
+  remember(KEY, null);
+}
 
 // Read a network file that was picked. Throws BAD_NETWORK, WRONG_VERSION, TOO_LARGE, UNREADABLE.
 export const ofFile = async (file: File): Promise<NetworkFile> => parsed(await textOf(streamed(file.stream())));

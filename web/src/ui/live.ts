@@ -1,26 +1,30 @@
 // The market as it is now: checked once, and again after each reorg, then its newest block as it comes. One tab asks for all
 // of them, and hidden tabs ask nothing.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Block } from "../chain/answers";
+import type { LastJobs } from "../chain/last";
 import { Market, type Since } from "../chain/market";
 import { Poller } from "../chain/poller";
-import { rpcOf } from "../chain/rpc";
+import { type Rpc, rpcOf } from "../chain/rpc";
 import { HearthError } from "../core/errors";
 import type { Network } from "../core/network";
 import { sharedOrigin } from "../data/origin";
+import { passes } from "./load";
 
 export type Live =
   | { readonly state: "none" }
   | { readonly state: "opening" }
-  | { readonly state: "refused"; readonly error: unknown; readonly retry: () => void }
+  // Where nobody answers it is looked at again by itself; `last` has what was shown before, of another visit too.
+  | { readonly state: "refused"; readonly error: unknown; readonly retry: () => void; readonly last: LastJobs | undefined }
   // `changed` is the newest block in which the market may have changed: pages read again when it moves, and else ask
   // nothing. `epoch` grows with each reorg. `lost` is why the last look at the head failed; what is shown is as old as
   // `seen`, in milliseconds since the epoch.
   | {
       readonly state: "ready";
       readonly market: Market;
+      readonly last: LastJobs | undefined;
       readonly head: Block;
       readonly changed: Block;
       readonly epoch: number;
@@ -28,7 +32,7 @@ export type Live =
       readonly lost: unknown;
     };
 
-const POLL = 4_000;
+export const POLL = 4_000;
 const LOCAL_POLL = 1_000;
 
 type Keeping = typeof import("../data/keeping");
@@ -41,13 +45,16 @@ const keeping: Promise<Keeping | undefined> = sharedOrigin(location)
 export function useLive(network: Network | undefined): Live {
   const [live, setLive] = useState<Live>({ state: "none" });
   const [tries, setTries] = useState(0);
+  // The same in every try: whom it was told to leave alone for a while it leaves alone.
+  const rpc = useMemo(() => (network === undefined ? undefined : rpcOf(network.rpc)), [network]);
   useEffect(() => {
-    if (network === undefined) return undefined;
+    if (network === undefined || rpc === undefined) return undefined;
     let ended = false;
     let close = (): void => undefined;
-    setLive({ state: "opening" });
+    // What is shown without a provider stays until one answers.
+    setLive((last) => (last.state === "refused" && passes(last.error) ? last : { state: "opening" }));
     void keeping.then((kept) => {
-      if (!ended) close = follow(network, kept, setLive, () => setTries((last) => last + 1));
+      if (!ended) close = follow(network, rpc, kept, setLive, () => setTries((last) => last + 1));
     });
     return () => {
       ended = true;
@@ -60,27 +67,32 @@ export function useLive(network: Network | undefined): Live {
 type SetLive = (next: Live | ((last: Live) => Live)) => void;
 
 // Check a market and tell of it until the returned function is called.
-function follow(network: Network, keeping: Keeping | undefined, setLive: SetLive, retry: () => void): () => void {
+function follow(network: Network, rpc: Rpc, keeping: Keeping | undefined, setLive: SetLive, retry: () => void): () => void {
   let ended = false;
   let poller: Poller | undefined;
-  const rpc = rpcOf(network.rpc);
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const kept = keeping?.keptOf(network, rpc);
   const market = new Market(network, rpc, kept?.past);
   // A hidden tab does not look, and one that is shown again looks at once.
   const turned = (): void => (document.hidden ? poller?.rest() : poller?.wake());
   const end = (): void => {
     ended = true;
+    clearTimeout(timer);
     poller?.close();
     document.removeEventListener("visibilitychange", turned);
   };
   const refuse = (error: unknown): void => {
     if (ended) return;
     end();
-    setLive({ state: "refused", error, retry });
+    setLive({ state: "refused", error, retry, last: kept?.last });
+    if (passes(error)) again();
+  };
+  const again = (): void => {
+    timer = setTimeout(() => (document.hidden ? again() : retry()), POLL);
   };
   const tell = (news: Since): void => {
     market.past.moved(news.head, news.reorged);
-    setLive((last) => next(last, market, news));
+    setLive((last) => next(last, market, kept?.last, news));
   };
   const look = async (before: Block, withLogs: boolean): Promise<Since> => {
     const found = await market.since(before, withLogs);
@@ -106,11 +118,12 @@ function follow(network: Network, keeping: Keeping | undefined, setLive: SetLive
 const isOtherMarket = (error: unknown): boolean =>
   error instanceof HearthError && (error.code === "WRONG_CHAIN" || error.code === "WRONG_CONTRACTS");
 
-function next(last: Live, market: Market, { head, changed, reorged }: Since): Live {
+function next(last: Live, market: Market, shown: LastJobs | undefined, { head, changed, reorged }: Since): Live {
   const known = last.state === "ready" && last.market === market ? last : undefined;
   return {
     state: "ready",
     market,
+    last: shown,
     head,
     changed: known === undefined || changed ? head : known.changed,
     epoch: (known?.epoch ?? 0) + (reorged ? 1 : 0),

@@ -40,7 +40,8 @@ export function useLoad<T>(
   return held.key === key ? held : { value: undefined, error: undefined };
 }
 
-const passes = (error: unknown): boolean =>
+// No provider answered, or one that did could not: that may be otherwise a moment later.
+export const passes = (error: unknown): boolean =>
   error instanceof HearthError && (error.code === "RPC_UNAVAILABLE" || error.code === "RPC_ERROR");
 
 const BEAT_SECONDS = 30;

@@ -2,7 +2,7 @@
 // wallet opens: a call of another account, one that this browser had signed before, and whatever `carryOut` refuses.
 
 import type { Market } from "../chain/market";
-import { readPurse } from "../chain/calling";
+import { readPurse, sentBy } from "../chain/calling";
 import { APPROVE_GAS, CANCEL_GAS, GOV_GAS, WITHDRAW_GAS } from "../generated/posting";
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
@@ -14,7 +14,7 @@ import { type Act, type ActStep, carryOut } from "./acting";
 import type { Call } from "./calls";
 import { ownerGas } from "./owner-calls";
 import type { Session, Shown } from "./request";
-import { SignedCalls, signedId } from "./signed";
+import { type Signed, SignedCalls, signedId } from "./signed";
 
 // How far a file has come: the place of the call that is signed now, and how many there are.
 export type Tell = (place: number, step: ActStep | "skipped") => void;
@@ -36,12 +36,12 @@ export class PreparedCalls {
     requireSender(calls, shown.account);
     const ids = await Promise.all(calls.map((one) => signedId(one, this.market.network)));
     await this.#alone(shown.account, async () => {
-      const known = again ? [] : await Promise.all(ids.map((id) => this.signed.find(id)));
+      const known = again ? [] : await Promise.all(ids.map((id) => this.#known(id, shown.account)));
       if (known.length > 0 && known.every((one) => one?.done === true)) throw before(known[0]?.at ?? 0, "was signed here and is in a block");
       for (const [place, call] of calls.entries()) {
         const found = known[place];
         if (found?.done === true) this.tell(place, "skipped");
-        else if (found !== undefined) throw before(found.at, "may have been sent from here");
+        else if (found !== undefined) throw maybe(found);
         else await this.#one(call, ids[place] as string, place, shown, again);
       }
     });
@@ -53,21 +53,40 @@ export class PreparedCalls {
       this.tell(place, "skipped");
       return;
     }
-    const earlier = await this.signed.find(id);
-    if (earlier !== undefined && !again) throw before(earlier.at, "may have been sent from here");
+    const earlier = await this.#known(id, shown.account);
+    if (earlier !== undefined && !again) throw maybe(earlier);
+    let asked: { readonly refused: number } | "unknown" | undefined;
     // The record is on the disk before the wallet is asked for the call itself: an approval moves nothing.
     const step = async (next: ActStep): Promise<void> => {
       this.tell(place, next);
-      if (next === "signing") await this.signed.write({ id, at: time, done: false });
+      if (next !== "signing") return;
+      await this.signed.write({ id, at: time, done: false });
+      const count = await sentBy(this.market, shown.account).catch(() => undefined);
+      asked = count === undefined ? "unknown" : { refused: count.sent };
     };
     try {
       await carryOut(this.market, this.session, { ...actOf(call, this.market), step }, shown, this.pause, this.signal);
     } catch (error) {
       // That nothing was sent now says nothing of an earlier time.
-      if (isUnsent(error)) await (earlier === undefined ? this.signed.drop(id) : this.signed.write(earlier));
+      if (isUnsent(error)) await (earlier === undefined ? this.#refused(error, { id, at: time, done: false }, asked) : this.signed.write(earlier));
       throw error;
     }
     await this.signed.write({ id, at: time, done: true });
+  }
+
+  // A refusal may be a relay's, behind which the wallet sends it all the same: its record stays, with what the account had sent until
+  // then. What the wallet was not asked for leaves none.
+  async #refused(error: unknown, record: Signed, asked: { readonly refused: number } | "unknown" | undefined): Promise<void> {
+    if (asked === undefined || !(error instanceof HearthError) || error.code !== "USER_REFUSED") return this.signed.drop(record.id);
+    return this.signed.write(asked === "unknown" ? record : { ...record, ...asked });
+  }
+
+  // What is known of a call: nothing, where it was refused and its account has sent nothing since.
+  async #known(id: string, account: Hex): Promise<Signed | undefined> {
+    const found = await this.signed.find(id);
+    if (found?.refused === undefined) return found;
+    const count = await sentBy(this.market, account).catch(() => undefined);
+    return count?.sent === found.refused ? undefined : found;
   }
 
   // Whether the contract that an approval names may take as much already.
@@ -144,9 +163,12 @@ export function actOf(prepared: Prepared, { network }: Pick<Market, "network">):
   };
 }
 
-// Errors behind which something may have been sent; behind all others nothing was. That it failed is the RPC's word alone.
+// Errors behind which something may have been sent; behind all others nothing was, as far as the wallet's word goes. That it failed is the RPC's word alone.
 const MAYBE_SENT: ReadonlySet<string> = new Set(["WALLET_FAILED", "WALLET_GONE", "UNSUPPORTED", "STOPPED", "TX_FAILED"]);
 const isUnsent = (error: unknown): boolean => error instanceof HearthError && !MAYBE_SENT.has(error.code);
+
+const maybe = ({ at, refused }: Signed): HearthError =>
+  before(at, refused === undefined ? "may have been sent from here" : "was refused here, and the account has sent something since that may be it");
 
 function before(at: number, why: string): HearthError {
   return new HearthError(

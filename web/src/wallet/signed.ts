@@ -12,6 +12,8 @@ export interface Signed {
   readonly id: string;
   readonly at: number;
   readonly done: boolean;
+  // How many transactions the account had sent when it was asked for, where the answer was a refusal.
+  readonly refused?: number;
 }
 
 // Where records lie. What it resolves is written for good.
@@ -35,7 +37,9 @@ export class SignedCalls {
     const raw = (await this.shelf.get(id).catch(down)) as Partial<Signed> | undefined;
     if (raw === undefined) return undefined;
     // A record that cannot be read stands for a call that may have been sent.
-    return { id, at: Number.isSafeInteger(raw.at) ? (raw.at as number) : 0, done: raw.done === true };
+    const { at, done, refused } = raw;
+    const known = { id, at: isCount(at) ? at : 0, done: done === true };
+    return isCount(refused) && !known.done ? { ...known, refused } : known;
   }
 
   write(record: Signed): Promise<void> {
@@ -46,6 +50,8 @@ export class SignedCalls {
     return this.shelf.drop(id).catch(down);
   }
 }
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function down(error: unknown): never {
   const why = error instanceof Error && error.message !== "" ? error.message : "it does not say why";

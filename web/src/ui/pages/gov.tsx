@@ -21,6 +21,7 @@ import { Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
+import { hrefOf } from "../router";
 import { useWallets } from "../wallet";
 import { WORDS } from "../words";
 
@@ -46,6 +47,11 @@ export function GovPage({ context }: { readonly context: Context }) {
       <p>
         The market's defaults, for jobs and workers to come, are changed late and in the open. Nobody who governs reaches a job that is
         posted, a node, a lock or a credit.
+      </p>
+      <p id="announcing">
+        A change is announced by the command: <code>hearth gov queue policy fee_bps=300 --account COUNCIL --print-tx</code> writes a file that
+        the council signs, in this page at <a href={hrefOf(["sign"])}>Sign</a> or with any other wallet. <code>hearth gov queue --help</code>{" "}
+        names all that can be changed.
       </p>
       {value === undefined ? error === undefined && <p>{WORDS.nothingYet}</p> : <Seats gov={value} now={now} />}
       {value !== undefined && ready !== undefined && (

@@ -26,6 +26,7 @@ import { fromHex, hexNumber, hexWord } from "../../core/bytes";
 import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import { CONDITION } from "../../generated/parents";
 import { BILLING, STATE, TERMS_FLAG } from "../../generated/states";
+import { useKeep, useLast } from "../last";
 import { beatOf, type Loaded, useLoad } from "../load";
 import type { Context } from "../main";
 import { Actions } from "../parts/actions";
@@ -33,6 +34,7 @@ import { Failure } from "../parts/failure";
 import { Family } from "../parts/graph";
 import { JobDocument } from "../parts/job-document";
 import { Judged } from "../parts/judged";
+import { LastJob } from "../parts/last-job";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
 import { Amount, Moment, State, Stranger, Whole } from "../parts/shown";
@@ -95,6 +97,9 @@ export function JobPage({ context }: { readonly context: Context }) {
     ready?.seen,
   );
   runs.current = isRunning(whole.value);
+  useKeep(live, job && `last/job/${job}`, whole.value && { ...whole.value, jobs: [whole.value.standing] });
+  const last = useLast(live, ...(job === undefined ? [] : [`last/job/${job}` as const, "last/jobs" as const]));
+  const lastOne = whole.value === undefined ? last?.jobs.find(({ posted: { jobId } }) => jobId === job) : undefined;
   const [most, setMost] = useState(STEP);
   const shownEvents = whole.value?.events.slice(-most);
   const about = useLoad<About>(
@@ -123,9 +128,10 @@ export function JobPage({ context }: { readonly context: Context }) {
       <Synced live={live} />
       {posted.error !== undefined && <Failure error={posted.error} />}
       {whole.error !== undefined && !gone && <Failure error={whole.error} />}
+      {last !== undefined && lastOne !== undefined && !gone && <LastJob last={last} standing={lastOne} network={network} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
       {whole.value === undefined || ready === undefined || gone ? (
-        posted.error === undefined && <p>{WORDS.nothingYet}</p>
+        posted.error === undefined && lastOne === undefined && <p>{WORDS.nothingYet}</p>
       ) : (
         <>
           <Head whole={asOf(whole.value, ready.head.time)} network={network} now={ready.head.time} />

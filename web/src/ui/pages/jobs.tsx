@@ -15,10 +15,13 @@ import { formatAmount } from "../../core/units";
 import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
 import { save } from "../../data/save";
+import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
+import { LastNote } from "../parts/last";
 import { NoMarket } from "../parts/no-market";
+import { Notes } from "../parts/notes";
 import { Amount, Moment, short, State } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
@@ -50,15 +53,17 @@ export function Jobs({ context }: { readonly context: Context }) {
   const standings = useLoad(
     ready === undefined || reader === undefined || list.value === undefined
       ? undefined
-      : () => reader.standing(list.value?.jobs ?? [], ready.head),
+      : async () => ({ at: ready.head, jobs: await reader.standing(list.value?.jobs ?? [], ready.head) }),
     network?.name ?? "",
     [list.value],
     ready?.seen,
   );
+  useKeep(live, "last/jobs", standings.value);
+  const last = useLast(live, "last/jobs");
   const [state, submitter] = [query.get("state") ?? "", (query.get("submitter") ?? "").toLowerCase()];
   if (network === undefined) return <NoMarket context={context} />;
   // What time alone changes is as of the newest block; nobody is asked for that.
-  const every = standings.value?.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time)));
+  const every = standings.value?.jobs.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time))) ?? last?.jobs;
   const rows = every?.filter(
     (one) => (state === "" || stateOf(one) === state) && (submitter === "" || one.posted.terms.submitter.startsWith(submitter)),
   );
@@ -66,6 +71,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     <>
       <h1>Jobs</h1>
       <Synced live={live} />
+      {standings.value === undefined && last !== undefined && <LastNote last={last} />}
       {list.error !== undefined && <Failure error={list.error} />}
       {standings.error !== undefined && <Failure error={standings.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
@@ -76,18 +82,19 @@ export function Jobs({ context }: { readonly context: Context }) {
         <>
           <Table
             caption={`${rows.length} of the newest ${every?.length ?? 0} jobs`}
-            columns={columnsOf(network.asset, ready?.head.time)}
+            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time)}
             rows={rows}
             keyOf={(one) => one.posted.jobId}
             none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
           />
+          {rows.length > 0 && <Notes />}
           <p class="row">
             {list.value?.next !== undefined && (
               <button type="button" onClick={() => setMost(most + STEP)}>
                 Older jobs
               </button>
             )}
-            <button type="button" disabled={rows.length === 0} onClick={() => save([csvOf(rows, network.asset)], "jobs.csv", "text/csv")}>
+            <button type="button" disabled={rows.length === 0 || standings.value === undefined} onClick={() => save([csvOf(rows, network.asset)], "jobs.csv", "text/csv")}>
               Save as CSV
             </button>
           </p>

@@ -13,6 +13,7 @@ import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { Ladders, Past } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
+import { Notes } from "../parts/notes";
 import { Rate } from "../parts/rate";
 import { Moment } from "../parts/shown";
 import { Synced } from "../parts/synced";
@@ -62,9 +63,8 @@ export function MarketPage({ context }: { readonly context: Context }) {
           none={found.all === 0 ? "No node is live." : "No live node fits: ask for less, or pay more."}
         />
       )}
-      <p>
-        What became of the leases that a node took is on its own page.
-      </p>
+      <Notes reputation />
+      <p>What became of the leases that a node took is on its own page.</p>
       <h2>Zones</h2>
       <Zones tiles={found?.tiles} asset={asset} zone={texts.zone} pick={(zone) => go({ zone })} />
       <h2>Asks</h2>

@@ -4,11 +4,14 @@ import { useState } from "preact/hooks";
 
 import { type Verdict, verify } from "../../chain/verify";
 import type { Network } from "../../core/network";
+import { inWords, type Unit } from "../../core/parameters";
 import { statusOf } from "../../core/status";
 import { nameOf } from "../../core/types";
+import type { Asset } from "../../core/units";
 import { unpackPolicy, unpackPosted, unpack } from "../../core/words";
 import { STATUS } from "../../generated/states";
 import { CONTRACTS, NODE_PARAMETERS } from "../../generated/contracts";
+import { NODE_UNITS, POLICY_UNITS } from "../../generated/parameters";
 import { WORDS as LAYOUTS } from "../../generated/words";
 import { save } from "../../data/save";
 import { useFleet } from "../fleet";
@@ -17,14 +20,12 @@ import type { Context } from "../main";
 import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { Notes } from "../parts/notes";
 import { Amount, Moment, Whole } from "../parts/shown";
 import { TakeSnapshot } from "../parts/snapshot";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { WORDS } from "../words";
-
-// The parameters of nodes that are amounts of the market's asset; the others are seconds and basis points.
-const AMOUNTS: ReadonlySet<string> = new Set(["minimum_stake", "fee_reference", "liveness_fee"]);
 
 export function NetworkPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
@@ -73,6 +74,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
       </dl>
       <BooksOf live={live} />
       <TakeSnapshot context={context} />
+      <Notes />
       <h2>Parameters of new jobs</h2>
       {policy === undefined ? (
         <p>{WORDS.nothingYet}</p>
@@ -80,14 +82,14 @@ export function NetworkPage({ context }: { readonly context: Context }) {
         <Table
           caption="A job keeps those that it was posted with."
           columns={[
-            { head: "parameter", cell: ([name]: readonly [string, unknown]) => words(name) },
+            { head: "parameter", cell: ([name]: readonly [string, number | bigint]) => words(name) },
             {
               head: "value",
-              cell: ([, one]) => (typeof one === "bigint" ? <Amount value={one} asset={asset} /> : String(one)),
+              cell: ([name, one]) => <Parameter unit={POLICY_UNITS[name as keyof typeof POLICY_UNITS]} value={BigInt(one)} asset={asset} />,
               number: true,
             },
           ]}
-          rows={Object.entries(policy)}
+          rows={Object.entries(policy) as [string, number | bigint][]}
           keyOf={([name]) => name}
           none=""
         />
@@ -99,7 +101,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
           { head: "parameter", cell: (name: keyof typeof nodeParameters) => name.replace(/_/g, " ") },
           {
             head: "value",
-            cell: (name) => (AMOUNTS.has(name) ? <Amount value={nodeParameters[name]} asset={asset} /> : String(nodeParameters[name])),
+            cell: (name) => <Parameter unit={NODE_UNITS[name]} value={nodeParameters[name]} asset={asset} />,
             number: true,
           },
         ]}
@@ -124,7 +126,11 @@ export function NetworkPage({ context }: { readonly context: Context }) {
         keyOf={(name) => name}
         none=""
       />
-      <h2>Whom the page asks</h2>
+      <h2 id="rpcs">Whom the page asks</h2>
+      <p>
+        They are those of the network file and of your settings. Another is asked by <code>hearth web --rpc URL</code>, and for good by a
+        line <code>rpc = ["URL"]</code> in your config.toml.
+      </p>
       <Table
         caption="RPCs in the order in which they are asked"
         columns={[
@@ -220,6 +226,13 @@ function documentOf(verdict: Verdict, network: Network): Record<string, unknown>
 function pause(until: number | undefined, now: number | undefined) {
   if (until === undefined || now === undefined) return WORDS.nothingYet;
   return now < until ? <>paused until <Moment at={until} now={now} /></> : "open";
+}
+
+// With its unit; the plain number stands in copies and on hover.
+function Parameter({ unit, value, asset }: { readonly unit: Unit; readonly value: bigint; readonly asset: Asset }) {
+  if (unit === "amount") return <Amount value={value} asset={asset} />;
+  const plain = String(value);
+  return <data value={plain} title={unit === "number" ? undefined : unit === "span" ? `${plain} seconds` : `${plain} of 10,000`}>{inWords(unit, value, asset)}</data>;
 }
 
 // minKeeperFee -> min keeper fee

@@ -13,6 +13,7 @@ import { useLoad } from "../load";
 import type { Context } from "../main";
 import { CallCard } from "../parts/call-card";
 import { Failure } from "../parts/failure";
+import { KnownCalls } from "../parts/known-calls";
 import { NoMarket } from "../parts/no-market";
 import { Ask } from "../parts/prepared";
 import { Synced } from "../parts/synced";
@@ -92,6 +93,9 @@ export function SignPage({ context }: { readonly context: Context }) {
       <Wallet network={network} wallets={wallets} />
       {read.calls !== undefined && <Sender calls={read.calls} account={wallets.session?.account} />}
       {read.calls !== undefined && ready !== undefined && (
+        <KnownCalls key={`known ${text}`} market={ready.market} calls={read.calls} head={ready.head} changed={ready.changed.hash} seen={ready.seen} />
+      )}
+      {read.calls !== undefined && ready !== undefined && (
         <Ask key={text} market={ready.market} session={wallets.session} calls={read.calls} />
       )}
       {ready !== undefined && <Withdrawal market={ready.market} head={ready.head} />}
@@ -141,5 +145,7 @@ function useRead(text: string, network: Network | undefined, policy: Policy | un
 async function readText(file: File | undefined): Promise<string> {
   if (file === undefined) return "";
   if (file.size > MOST_TEXT) throw new HearthError("BAD_TX", `the file has ${file.size} bytes, and ${MOST_TEXT} are read`, "pick what --print-tx wrote");
-  return file.text();
+  const text = await file.text();
+  if (text.trim() === "") throw new HearthError("BAD_TX", "the file is empty: nothing is in it to sign", "write it once more, with --print-tx");
+  return text;
 }

@@ -11,6 +11,7 @@ import { useFleet } from "../fleet";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { Notes } from "../parts/notes";
 import { Rate } from "../parts/rate";
 import { Amount, Moment, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
@@ -54,13 +55,16 @@ export function Workers({ context }: { readonly context: Context }) {
       {value === undefined ? (
         <p>{WORDS.nothingYet}</p>
       ) : (
-        <Table
-          caption={`${value.nodes.length} ${value.nodes.length === 1 ? "node" : "nodes"} at block ${value.at.number}`}
-          columns={columns}
-          rows={value.nodes}
-          keyOf={(node) => String(node.id)}
-          none="No node has registered yet."
-        />
+        <>
+          <Table
+            caption={`${value.nodes.length} ${value.nodes.length === 1 ? "node" : "nodes"} at block ${value.at.number}`}
+            columns={columns}
+            rows={value.nodes}
+            keyOf={(node) => String(node.id)}
+            none="No node has registered yet."
+          />
+          <Notes reputation />
+        </>
       )}
     </>
   );

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { Live } from "../live";
+import { passes } from "../load";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
 
@@ -18,9 +19,12 @@ export function Synced({ live }: { readonly live: Live }) {
     return (
       <>
         <Failure error={live.error} />
-        <button type="button" onClick={live.retry}>
-          Try again
-        </button>
+        <p class="row">
+          <button type="button" onClick={live.retry}>
+            Try again
+          </button>
+          {passes(live.error) && <span class="soft">{WORDS.again}</span>}
+        </p>
       </>
     );
   }

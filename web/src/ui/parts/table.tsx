@@ -1,7 +1,9 @@
 // A plain table: a caption, headers with their scopes, rows as they are given; more than `STEP` rows are shown on demand.
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { WORDS } from "../words";
 
 export interface Column<Row> {
   readonly head: string;
@@ -21,13 +23,27 @@ interface Props<Row> {
 
 export function Table<Row>({ caption, columns, rows, keyOf, none }: Props<Row>) {
   const [most, setMost] = useState(STEP);
+  const box = useRef<HTMLDivElement>(null);
+  const [wide, setWide] = useState(false);
+  const some = rows.length > 0;
+  // What is wider than the screen says so: where scroll bars show only while they move, nothing else does.
+  useEffect(() => {
+    const scroll = box.current;
+    if (scroll === null) return undefined;
+    const look = new ResizeObserver(() => setWide(scroll.scrollWidth > scroll.clientWidth));
+    for (const one of [scroll, ...scroll.children]) look.observe(one);
+    return () => look.disconnect();
+  }, [some]);
   if (rows.length === 0) return <p class="soft">{none}</p>;
   return (
     <>
       {/* A focus, so that the keyboard scrolls it where it is wider than the screen. */}
-      <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
+      {wide && <p class="cue">{WORDS.wide}</p>}
+      <div class={wide ? "scroll wide" : "scroll"} ref={box} tabIndex={0} role="region" aria-label={caption}>
         <table>
-          <caption>{caption}</caption>
+          <caption>
+            <span>{caption}</span>
+          </caption>
           <thead>
             <tr>
               {columns.map((column) => (

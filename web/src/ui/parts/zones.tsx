@@ -45,7 +45,9 @@ export function Zones({ tiles, asset, zone, pick }: Props) {
         <summary>How far zones are apart</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="How far zones are apart">
           <table class="heat">
-            <caption>Classes of round trip from a table, not measured: 0 is here, 15 is far.</caption>
+            <caption>
+              <span>Classes of round trip from a table, not measured: 0 is here, 15 is far.</span>
+            </caption>
             <thead>
               <tr>
                 <th scope="col">zone</th>

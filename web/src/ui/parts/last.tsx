@@ -1,0 +1,22 @@
+// Said above what was kept of an earlier look: of which block it is, how old, and what it is not.
+
+import { useEffect, useState } from "preact/hooks";
+
+import type { Last } from "../../chain/last";
+import { formatDuration } from "../../core/units";
+import { WORDS } from "../words";
+import { Moment } from "./shown";
+
+export function LastNote({ last: { at, seen } }: { readonly last: Last }) {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return (
+    <p role="note" class="stale">
+      <strong>{WORDS.last(at.number)}</strong> <Moment at={Math.floor(seen / 1_000)} />, {formatDuration(Math.max(0, Math.floor((now - seen) / 1_000)))} ago.{" "}
+      {WORDS.lastEnd}
+    </p>
+  );
+}
