@@ -16,12 +16,14 @@ import { JobDocument } from "../parts/job-document";
 import { Head } from "../parts/job-head";
 import { Money } from "../parts/job-money";
 import { Judged } from "../parts/judged";
+import { Legend } from "../parts/legend";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
 import { Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { TermsOf } from "../parts/terms";
 import { type About, Earlier, STEP, Timeline } from "../parts/timeline";
+import { UnitMap } from "../parts/unit-map";
 import { Units } from "../parts/units";
 import { useRoute } from "../router";
 import { WORDS } from "../words";
@@ -74,6 +76,10 @@ export function JobPage({ context }: { readonly context: Context }) {
     [whole.value?.events, most],
     ready?.seen,
   );
+  // A unit is one of this job's: another job's page begins without.
+  const [picked, setPicked] = useState<{ readonly job: Hex | undefined; readonly unit: number }>();
+  const chosen = picked?.job === job ? picked?.unit : undefined;
+  const choose = (unit: number): void => setPicked({ job, unit });
   if (network === undefined) return <NoMarket />;
   if (job === undefined) {
     return (
@@ -98,6 +104,7 @@ export function JobPage({ context }: { readonly context: Context }) {
       ) : (
         <>
           <Head whole={asOf(whole.value, ready.head.time)} network={network} now={ready.head.time} />
+          <Legend />
           <Money
             whole={asOf(whole.value, ready.head.time)}
             mined={about.value?.receipts}
@@ -107,11 +114,14 @@ export function JobPage({ context }: { readonly context: Context }) {
           <Actions market={ready.market} standing={whole.value.standing} />
           <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
           <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
+          <UnitMap key={`map ${job}`} whole={asOf(whole.value, ready.head.time)} chosen={chosen} choose={choose} />
           <Results
             context={context}
             posted={whole.value.standing.posted}
             view={whole.value.standing.view}
             events={whole.value.events}
+            chosen={chosen}
+            choose={choose}
           />
           <Units whole={asOf(whole.value, ready.head.time)} />
           <Judged market={ready.market} standing={asOf(whole.value, ready.head.time).standing} events={whole.value.events} />

@@ -1,11 +1,17 @@
 // What a job came to, whose it is, and until when: what its page says first.
 
 import type { Network } from "../../core/network";
+import type { Posted } from "../../core/posted";
 import { verification } from "../../core/steps";
 import { counts, stateOf, verdictOf } from "../../core/view";
 import type { WholeJob } from "../job";
 import { hrefOf } from "../router";
 import { Moment, State, Whole } from "./shown";
+
+// Where its job file is opened to be changed and posted anew.
+export function Rerun({ posted }: { readonly posted: Posted }) {
+  return <p><a href={hrefOf(["submit", `${posted.jobId}@${posted.log.blockNumber}`])}>Rerun with changes</a></p>;
+}
 
 interface HeadProps {
   readonly whole: WholeJob;
@@ -36,6 +42,7 @@ export function Head({ whole, network, now }: HeadProps) {
         <dt>Checked by</dt>
         <dd>{verification(posted.terms, Attesters)}</dd>
       </dl>
+      <Rerun posted={posted} />
     </>
   );
 }

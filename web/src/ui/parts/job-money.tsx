@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 
 import type { Receipt } from "../../chain/answers";
 import type { Hex } from "../../core/bytes";
+import { counted } from "../../core/counted";
 import { Strays } from "../../core/logs";
 import type { Network } from "../../core/network";
 import { eventsIn } from "../../core/posted";
@@ -52,7 +53,7 @@ export function Money({ whole, mined, network, all }: MoneyProps) {
       </dl>
       {all !== undefined && (
         <p>
-          <button type="button" onClick={all}>{`Add up ${hashes.length} transactions`}</button>
+          <button type="button" onClick={all}>{`Add up ${counted(hashes.length, "transaction")}`}</button>
         </p>
       )}
     </>

@@ -8,6 +8,9 @@ import type { Context } from "../main";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
 
+export const offline = (): HearthError =>
+  new HearthError("OFFLINE", "this part of the page cannot be loaded: its server does not answer", "load the page again");
+
 type Page = ComponentType<{ readonly context: Context }>;
 
 export function lazy(load: () => Promise<Page>): Page {
@@ -21,7 +24,7 @@ export function lazy(load: () => Promise<Page>): Page {
           known = page;
           setLoaded({ page });
         },
-        () => setLoaded({ fault: new HearthError("OFFLINE", "this part of the page cannot be loaded: its server does not answer", "load the page again") }),
+        () => setLoaded({ fault: offline() }),
       );
     }, []);
     const Found = known ?? loaded.page;

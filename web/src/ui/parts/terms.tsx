@@ -5,6 +5,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import type { Standing } from "../../chain/jobs";
 import { fromHex, type Hex } from "../../core/bytes";
 import { cidOfDigest } from "../../core/cid";
+import { counted } from "../../core/counted";
 import { bond } from "../../core/money";
 import { type Parent, unpackParents } from "../../core/parents";
 import { slugOf } from "../../core/tiers";
@@ -23,9 +24,9 @@ export function TermsOf({ standing, asset, attesters }: { readonly standing: Sta
   const { needs } = terms;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ["spec", String(cidOfDigest(fromHex(terms.spec)))],
-    ["units", `${terms.units} in ${leasesOf(terms)} leases`],
+    ["units", `${counted(terms.units, "unit")} in ${counted(leasesOf(terms), "lease")}`],
     ["billing", `${BILLED[terms.billing]}, at most ${showRate(terms.ceiling, asset)}`],
-    ["time", `${formatDuration(terms.maxSeconds)} a unit, ${terms.maxAttempts} attempts`],
+    ["time", `${formatDuration(terms.maxSeconds)} a unit, ${counted(terms.maxAttempts, "attempt")}`],
     ["keeper fee", formatAmount(terms.keeperFee, asset)],
     ["GPU", needs.gpuCount === 0 ? "none" : `${needs.gpuCount} x ${slugOf(needs.tier)} or better, ${needs.vramGib} GiB`],
     ["cores, RAM, disk", `${needs.cores}, ${needs.ramGib} GiB, ${needs.diskGib} GiB`],

@@ -2,6 +2,7 @@
 
 import type { Receipt } from "../../chain/answers";
 import type { Hex } from "../../core/bytes";
+import { counted } from "../../core/counted";
 import type { MarketEvent } from "../../core/events";
 import { eventFacts } from "../../core/sentences";
 import { type Asset, showAmount } from "../../core/units";
@@ -22,7 +23,7 @@ export function Earlier({ rest, more }: { readonly rest: number; readonly more: 
   if (rest <= 0) return null;
   return (
     <p>
-      <button type="button" onClick={more}>{`Show ${Math.min(STEP, rest)} more of ${rest} earlier events`}</button>
+      <button type="button" onClick={more}>{`Show ${Math.min(STEP, rest)} more of ${counted(rest, "earlier event")}`}</button>
     </p>
   );
 }

@@ -16,27 +16,49 @@ import { State } from "./shown";
 import { Table } from "./table";
 
 export function Units({ whole }: { readonly whole: WholeJob }) {
-  const { view, posted } = whole.standing;
-  const rest = untouched(view);
-  const attempts = useMemo(() => attemptsOf(posted, whole.events), [posted, whole.events]);
+  const rest = untouched(whole.standing.view);
   return (
     <>
       <h2>Units</h2>
-      <Table
-        caption={rest > 0 ? `${rest} more wait to be taken` : "Who may act next, and until when"}
-        columns={[
-          { head: "unit", cell: ([index]: readonly [number, Unit]) => index, number: true },
-          { head: "state", cell: ([, unit]) => <State name={nameOf(STATE, unit.state)} /> },
-          { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
-          { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : <a href={hrefOf(["node", String(unit.node)])}>{unit.node}</a>), number: true },
-          { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
-          { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },
-        ]}
-        rows={view.units.map((unit, index) => [index, unit] as const)}
-        keyOf={([index]) => String(index)}
+      <UnitRows
+        whole={whole}
+        caption={rest > 0 ? (rest === 1 ? "1 more waits to be taken" : `${rest} more wait to be taken`) : "Who may act next, and until when"}
+        of={[...whole.standing.view.units.keys()]}
         none="Nobody has taken a unit yet."
       />
     </>
+  );
+}
+
+interface UnitRowsProps {
+  readonly whole: WholeJob;
+  readonly caption: string;
+  // Which of the touched units.
+  readonly of: readonly number[];
+  readonly none: string;
+}
+
+export function UnitRows({ whole, caption, of, none }: UnitRowsProps) {
+  const { view, posted } = whole.standing;
+  const attempts = useMemo(() => attemptsOf(posted, whole.events), [posted, whole.events]);
+  return (
+    <Table
+      caption={caption}
+      columns={[
+        { head: "unit", cell: ([index]: readonly [number, Unit]) => index, number: true },
+        { head: "state", cell: ([, unit]) => <State name={nameOf(STATE, unit.state)} /> },
+        { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
+        { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : <a href={hrefOf(["node", String(unit.node)])}>{unit.node}</a>), number: true },
+        { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
+        { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },
+      ]}
+      rows={of.flatMap((index) => {
+        const unit = view.units[index];
+        return unit === undefined ? [] : [[index, unit] as const];
+      })}
+      keyOf={([index]) => String(index)}
+      none={none}
+    />
   );
 }
 
