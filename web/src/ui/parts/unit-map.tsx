@@ -11,6 +11,9 @@ import { Failure } from "./failure";
 import { Table } from "./table";
 import { UnitRows } from "./units";
 
+// As wide as it is drawn, in pixels, where there is room.
+const WIDEST = 800;
+
 interface Props {
   readonly whole: WholeJob;
   readonly chosen: number | undefined;
@@ -78,7 +81,7 @@ function Drawn({ whole, part, chosen, choose }: DrawnProps) {
   return (
     <svg
       class="units"
-      width={2 * width}
+      width={Math.min(2 * width, WIDEST)}
       viewBox={`0 0 ${width} ${height}`}
       role="img"
       aria-label="Its units by state; the table and the field below say and do the same"
