@@ -21,10 +21,10 @@ from hearth.protocol import words
 from hearth.protocol.types import Needs, Outcome
 from tests.chaos.reorgs import go_back
 from tests.kit import build, web_axe
-from tests.kit.browser import Watched, shoot, watched
+from tests.kit.browser import Watched, shoot, tab_to, watched
 from tests.kit.http import MIB
 from tests.kit.running import wait
-from tests.kit.web_market import HOSTILE, NOBODY, UNITS, WebMarket, web_market
+from tests.kit.web_market import HOSTILE, NOBODY, SHEETS, UNITS, WebMarket, web_market
 from tests.kit.web_page import (
     HIDE,
     Table,
@@ -136,11 +136,66 @@ def test_jobs__its_filters__are_those_of_the_command(market: WebMarket, direct: 
     page.fill("main input", submitter.upper().replace("0X", "0x"))
     page.keyboard.press("Enter")
     becomes(page, lambda page: len(jobs(page)), len(market.rows()), "those of their submitter")
-    page.fill("main input", "0x00")
+    page.fill("main input", "0x" + "00" * 20)
     page.keyboard.press("Enter")
     page.wait_for_selector("text=None of these jobs is like that.")
     page.reload()
     page.wait_for_selector("text=None of these jobs is like that.")
+    page.fill("main input", "0x12\u202e")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".failure >> text=BAD_ADDRESS")
+    assert unseen(page) == [] and jobs(page) == {}
+
+
+def named(page: Page) -> dict[str, str]:
+    """Return the names in the list of jobs, by their ids, of those that have one."""
+    found = {row["job"].whole or "": row["name"].text for row in table(page, "came to").rows}
+    return {job: name for job, name in found.items() if name}
+
+
+def test_jobs__their_names__are_of_documents_that_were_read_here(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    page = open_page(seen, through)
+    becomes(page, jobs, listed(market), "the list of jobs")
+    assert named(page) == {}
+    wanted = {market.jobs[name]: name for name in ("good", "failing")}
+    for job in wanted:
+        go(page, link(market, job))
+        page.click("text=Read its job file")
+        page.wait_for_selector("#job-document")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    go(page, "#/jobs")
+    becomes(page, named, wanted, "the names of both")
+    page.reload()
+    becomes(page, named, wanted, "their names at the next visit")
+    assert [url for url in asked if "/ipfs/" in url] == []
+
+    page.evaluate("""() => {
+      const [[digest]] = JSON.parse(localStorage.getItem("hearth.names"));
+      localStorage.setItem("hearth.names", JSON.stringify([[digest, "\u202egnp.exe"], ["0x12", "no digest"]]));
+    }""")
+    page.reload()
+    becomes(page, jobs, listed(market), "the list of jobs")
+    assert named(page) == {} and unseen(page) == []
+    go(page, link(market, market.jobs["good"]))
+    page.click("text=Read its job file")
+    page.wait_for_selector("#job-document")
+    go(page, "#/about")
+    page.click("text=Forget what this page has stored")
+    page.wait_for_selector("text=Forgotten.")
+    go(page, "#/jobs")
+    becomes(page, jobs, listed(market), "the list of jobs")
+    assert named(page) == {}
+
+
+def test_jobs__their_states__are_explained(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct)
+    page.click("text=What the states mean")
+    said = {name: said["text"] for name, said in terms(page).items()}
+    for state in {row["state"] for row in market.rows()}:
+        assert any(name.split()[-1] == state and text for name, text in said.items()), state
 
 
 def test_jobs__saved_as_csv__holds_the_rows(market: WebMarket, direct: str, seen: Watched) -> None:
@@ -264,7 +319,89 @@ def test_job__units_of_an_array__are_as_many_as_the_command_shows(
 ) -> None:
     page = open_page(seen, direct, link(market, market.jobs["array"]))
     becomes(page, lambda page: len(table(page, "unit").rows), UNITS, "its units")
-    assert terms(page)["units"]["text"] == f"{UNITS} in {UNITS} leases"
+    assert terms(page)["units"]["text"] == f"{UNITS} units in {UNITS} leases"
+
+
+def picked(page: Page) -> tuple[str, str]:
+    """Return the unit that the map shows, and the one whose result is shown."""
+    shown = page.locator("#picked tbody td").first
+    return (shown.inner_text() if shown.count() else "", page.locator("main select").last.input_value())
+
+
+def test_job__the_map_of_an_array__counts_its_units_and_shows_the_picked_one(
+    market: WebMarket, direct: str, seen: Watched
+) -> None:
+    page = open_page(seen, direct, link(market, market.jobs["array"]))
+    becomes(page, lambda page: len(table(page, "unit").rows), UNITS, "its units")
+
+    def stands(page: Page) -> dict[str, str]:
+        return {row["state"].text.split()[0]: row["units"].text for row in table(page, "means").rows}
+
+    counts = next(row["counts"] for row in market.rows() if row["job"] == market.jobs["array"])
+    becomes(page, stands, {state: str(count) for state, count in counts.items() if count}, "how they stand")
+    assert page.locator("svg.units path").count() == len(stands(page))
+    tab_to(page, "#pick-unit")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    becomes(page, picked, ("3", "3"), "unit 3 and its result")
+    box = page.locator("svg.units").bounding_box()
+    assert box is not None
+    page.locator("svg.units").click(position={"x": box["width"] * 1.5 / 16, "y": box["height"] / 2})
+    becomes(page, picked, ("1", "1"), "unit 1 and its result")
+    page.fill("#pick-unit", str(UNITS))
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f".failure >> text=0 to {UNITS - 1}")
+    assert picked(page) == ("1", "1")
+
+    go(page, link(market, market.jobs["rest"]))
+    becomes(page, stands, {"open": "3"}, "units that nobody took")
+    page.fill("#pick-unit", "2")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#picked >> text=Unit 2: open, nobody works on it")
+    go(page, link(market, market.jobs["good"]))
+    becomes(page, lambda page: len(table(page, "unit").rows), 1, "its unit")
+    assert page.locator("svg.units").count() == 0 and terms(page)["units"]["text"] == "1 unit in 1 lease"
+    block = next(row["block"] for row in market.rows() if row["job"] == market.jobs["good"])
+    again = page.get_attribute("text=Rerun with changes", "href")
+    assert again == f"#/submit/{market.jobs['good']}%40{block}"
+
+
+def test_job__a_small_output__is_a_table_and_a_line(
+    market: WebMarket, direct: str, seen: Watched, tmp_path: Path
+) -> None:
+    job = market.jobs["array"]
+    page = open_page(seen, direct, link(market, job))
+    page.click("text=Show counts.tsv as a table")
+    page.wait_for_selector("#sheet tbody tr")
+    assert market.place.hearth("job", "get", job, "-o", str(tmp_path / "out")).code == 0
+    wanted = [
+        line.split("\t") for line in next(iter(sorted((tmp_path / "out").rglob("counts.tsv")))).read_text().splitlines()
+    ]
+    rows = [[row[column].text for column in ("1", "2")] for row in table(page, "row").rows]
+    assert rows == wanted[:200] and f"{len(wanted)} rows of 2 columns" in page.inner_text("#sheet")
+    page.select_option("#sheet select", "1")
+    page.click("text=Column 2 as a table")
+    values = [row["value"].text for row in table(page, "value").rows]
+    assert values == [count for _, count in wanted][:200]
+    steps = str(page.get_attribute("#sheet .chart path", "d"))
+    assert "V0H" in steps and "V1000" in steps and steps.count("V") < 1_000 < len(wanted)  # of many its peaks
+    shoot(page, "job-table")
+
+
+def test_job__a_hostile_output__is_a_table_of_text_or_a_sentence(market: WebMarket, direct: str, seen: Watched) -> None:
+    page = open_page(seen, direct, link(market, market.jobs["sheets"]))
+    page.click("text=Show broken.csv as a table")
+    page.wait_for_selector("#sheet .failure >> text=NO_TABLE")
+    with page.expect_download() as saved:
+        page.click("text=Save broken.csv")
+    assert Path(saved.value.path()).read_text() == SHEETS["broken.csv"]
+    page.click("text=Show hostile.json as a table")
+    page.wait_for_selector("#sheet tbody tr")
+    first, second = table(page, "row").rows
+    assert list(first)[1:3] == ["__proto__", "<img src=x>"] and "U+202E" in list(first)[3]
+    assert "U+001B[31mred U+202Egnp.exe" in first["__proto__"].text and "<img" in first["__proto__"].text
+    assert (second["<img src=x>"].text, list(second.values())[3].text) == ("3", "[1 value]")
+    assert unseen(page) == [] and page.query_selector("main img") is None
 
 
 def test_job__hostile_strings__reach_no_reader(market: WebMarket, through: str, seen: Watched) -> None:
@@ -921,6 +1058,12 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
     go(page, routes.get(name, f"#/{name}"))
     if name == "job":
         becomes(page, lambda page: len(table(page, "unit").rows), UNITS, "its units")
+        page.click("#legend summary")
+        page.fill("#pick-unit", "0")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#picked tbody tr")
+        page.click("text=Show counts.tsv as a table")
+        page.select_option("#sheet select", "1")
     elif name == "network":
         page.click("text=Recompute the books here")
         page.wait_for_selector("text=Solvent at block")

@@ -92,6 +92,9 @@ def test_submit__a_job__runs_and_its_result_is_what_the_command_gets(desk: Desk[
     posted = reads.look(job).posted
     assert posted.terms.spec.hex() == plan["spec"]
     assert desk.wallet.sent[0] == f"0x{posted.log.tx_hash.hex()}"
+    # A list says the name of what this browser posted, and of nothing else that it has not read.
+    page.click("nav a[href='#/jobs']")
+    page.wait_for_selector(f"tr:has(a[title='{job}']) >> text=digits")
 
 
 def press(page: Page, kind: str, text: str, key: str) -> None:

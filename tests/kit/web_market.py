@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,25 @@ _SHOUT = """
     (drop (call $write (i32.const 2) (i32.const 0) (i32.const 1) (i32.const 8)))
     unreachable))
 """
+_WRITES = """
+(module
+  (import "wasi_snapshot_preview1" "path_open"
+    (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 64) "%s")
+  (func $put (param $name i32) (param $size i32) (param $vector i32)
+    (if (call $open (i32.const 6) (i32.const 0) (local.get $name) (local.get $size) (i32.const 9)
+          (i64.const 64) (i64.const 64) (i32.const 0) (i32.const 8)) (then unreachable))
+    (if (call $write (i32.load (i32.const 8)) (local.get $vector) (i32.const 1) (i32.const 12)) (then unreachable)))
+  (func (export "_start") %s))
+"""
+"""Writes files into /out, the fourth of the sandbox's folders."""
+SHEETS = {
+    "hostile.json": json.dumps([{"__proto__": HOSTILE, "<img src=x>": 1}, {HOSTILE: [[]], "<img src=x>": 3}]),
+    "broken.csv": 'a,b\n1,"2\n',
+}
+"""What a program leaves to mislead whoever looks at it as a table."""
 COUNTS = EXAMPLES / "wordcount-array" / "wordcount.wasm"
 FAILS = EXAMPLES / "failing" / "failing.wasm"
 UNITS = 5
@@ -71,12 +91,13 @@ class WebMarket:
         self.post("failing", FAILS)
         self.post("array", more=f"array: {{units: {UNITS}}}\n")
         self.post("hostile", _shout(self._folder), more=f"env: {{NOTE: {json.dumps(HOSTILE.replace(chr(0), ''))}}}\n")
+        self.post("sheets", _writing(self._folder, SHEETS))
         self.post("child", more=f"after: '{good}'\n")
         waiting = self.post("open", rate=NOBODY)
         self.post("blocked", more=f"after: [{{job: '{waiting}', if: always}}]\n")
         self.post("rest", rate=NOBODY, more="array: {units: 3}\n")
         assert self.place.hearth("job", "cancel", self.post("cancelled", rate=NOBODY)).code == 0
-        wanted = {self.jobs[name] for name in ("good", "failing", "array", "hostile", "child", "cancelled")}
+        wanted = {self.jobs[name] for name in ("good", "failing", "array", "hostile", "sheets", "child", "cancelled")}
 
         def ended() -> bool:
             verdicts = {row["job"]: row["verdict"] for row in self.rows()}
@@ -100,6 +121,26 @@ def _shout(folder: Path) -> Path:
     path = folder / "shout.wasm"
     path.write_bytes(wasmtime.wat2wasm(_SHOUT % (f"\\{len(said):02x}", text)))
     return path
+
+
+def _writing(folder: Path, files: dict[str, str]) -> Path:
+    """Write a program that leaves some files."""
+    memory, calls = bytearray(), []
+    for name, text in files.items():
+        (at, size), (data, length) = [(_laid(memory, one), len(one)) for one in (name.encode(), text.encode())]
+        vector = _laid(memory, struct.pack("<II", data, length))
+        calls.append(f"(call $put (i32.const {at}) (i32.const {size}) (i32.const {vector}))")
+    path = folder / "writing.wasm"
+    held = "".join(f"\\{byte:02x}" for byte in memory)
+    path.write_bytes(wasmtime.wat2wasm(_WRITES % (held, " ".join(calls))))
+    return path
+
+
+def _laid(memory: bytearray, data: bytes) -> int:
+    """Put bytes behind those that are in memory, aligned, and return their address."""
+    memory.extend(bytes(-len(memory) % 4))
+    memory.extend(data)
+    return 64 + len(memory) - len(data)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 // words of storage at one block. It was looked at when it was read, and is again when it is shown: an id by its terms, a word
 // by what contracts write. What it cannot say is what the chain is now.
 
-import type { Hex } from "../core/bytes";
+import { type Hex, hexNumber } from "../core/bytes";
 import { type Log, logsOf, Strays } from "../core/logs";
 import type { Network } from "../core/network";
 import { eventsIn, type Posted, postedOf } from "../core/posted";
@@ -83,14 +83,12 @@ export class LastJobs {
 
 const isAlone = ({ kind }: Head): boolean => kind.startsWith("last/job/");
 
-const hex = (word: bigint): string => `0x${word.toString(16)}`;
-
 function textOf({ at, seen, jobs, events }: Last): string {
   const kept = jobs.map(({ posted, header, partial, view }) => ({
     log: asSent(posted.log),
-    header: header === null ? null : hex(packHeader(header)),
+    header: header === null ? null : hexNumber(packHeader(header)),
     partial,
-    units: view.stored.map(({ unit, second, accused }) => [packUnit(unit), second, packAccused(accused)].map(hex)),
+    units: view.stored.map(({ unit, second, accused }) => [packUnit(unit), second, packAccused(accused)].map(hexNumber)),
   }));
   return JSON.stringify({ time: at.time, seen, jobs: kept, events: events.map(asSent) });
 }

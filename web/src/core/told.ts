@@ -6,6 +6,7 @@ import { BILLING } from "../generated/states";
 import { fromHex, type Hex } from "./bytes";
 import { type Change, changeId, changeOf } from "./changes";
 import { cidOfDigest } from "./cid";
+import { counted } from "./counted";
 import { HearthError } from "./errors";
 import { announced, changeText } from "./governed";
 import { manifestRows } from "./manifest";
@@ -125,7 +126,7 @@ function postRows({ args }: Prepared, { asset, contracts }: Network, job: Hex): 
     ["job", job],
     ["spec", String(cidOfDigest(fromHex(terms.spec)))],
     ["pays at most", `${formatRate(terms.ceiling, asset)}, billed ${nameOf(BILLING, terms.billing)}`],
-    ["time", `${formatDuration(terms.maxSeconds)} a unit, ${terms.maxAttempts} attempts`],
+    ["time", `${formatDuration(terms.maxSeconds)} a unit, ${counted(terms.maxAttempts, "attempt")}`],
     ...keeperRows(terms, asset),
     ["deadline", moment(terms.deadline)],
     ["checked by", verification(terms, contracts.Attesters)],
@@ -141,7 +142,7 @@ function keeperRows(terms: Terms, asset: Network["asset"]): Told["rows"] {
   const most = formatAmount(BigInt(leasesOf(terms)) * BigInt(maxAttempts) * keeperFee, asset);
   const fee = formatAmount(keeperFee, asset);
   const start = [["for its start", `${fee} for whoever starts it`]] as const;
-  return [["keeper fees", `at most ${most}: ${maxAttempts} attempts a unit, of ${fee}`], ...(terms.parentsHash === ZERO_HASH ? [] : start)];
+  return [["keeper fees", `at most ${most}: ${counted(maxAttempts, "attempt")} a unit, of ${fee}`], ...(terms.parentsHash === ZERO_HASH ? [] : start)];
 }
 
 // All that is offered and said of the machine, and of a worker that registers what it asks: the ask of a node has a call of its own.

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+import { counted } from "../../core/counted";
 import type { Entry } from "../../core/unixfs";
 import { ownBuild } from "../../data/build";
 import { forgetAll } from "../../data/keeping";
@@ -24,7 +25,8 @@ function Forget() {
       <h2 id="stored">Stored in this browser</h2>
       <p>
         Logs of the market, so that the next visit asks for the blocks since alone; a copy of this page, which opens without its
-        server; the theme; the token of hearth web, or the market that you picked; the addresses that you named. The record of
+        server; the names of jobs whose files you read; the theme; the token of hearth web, or the market that you picked; the addresses that you
+        named. The record of
         the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
       </p>
       <p class="row">
@@ -83,7 +85,7 @@ export function About({ context }: { readonly context: Context }) {
         <dt>Build</dt>
         <dd class="mono">{build === undefined ? WORDS.nothingYet : String(build.cid)}</dd>
         <dt>Files</dt>
-        <dd>{build === undefined ? WORDS.nothingYet : `${build.files} files, ${build.size} bytes`}</dd>
+        <dd>{build === undefined ? WORDS.nothingYet : `${counted(build.files, "file")}, ${counted(build.size, "byte")}`}</dd>
         <dt>Market</dt>
         <dd>{network === undefined ? "none" : `${network.name}, chain ${network.chainId}`}</dd>
         {network !== undefined && (

@@ -1,6 +1,7 @@
 // A job file, checked here as `hearth check` checks it: what is wrong and where, its document and digest, what it needs and
 // what it costs at most. Nothing is sent anywhere.
 
+import { counted } from "../../core/counted";
 import { billingOf, deadlineOf, type Prices, planPrices } from "../../core/plan";
 import { maxSeconds } from "../../core/spec";
 import { nameOf } from "../../core/types";
@@ -73,7 +74,7 @@ function Costs({ context, found }: { readonly context: Context; readonly found: 
         <dt>Billing</dt>
         <dd>{nameOf(BILLING, billingOf(spec))}</dd>
         <dt>Time</dt>
-        <dd>{`${formatDuration(maxSeconds(spec))} a unit, ${spec.array.units} units`}</dd>
+        <dd>{`${formatDuration(maxSeconds(spec))} a unit, ${counted(spec.array.units, "unit")}`}</dd>
         <dt>Deadline</dt>
         <dd>{deadline === undefined ? "" : <Moment at={deadline} now={ready?.head.time} />}</dd>
       </dl>

@@ -3,6 +3,7 @@
 
 import { useState } from "preact/hooks";
 
+import { counted } from "../../core/counted";
 import { parseUri } from "../../core/cid";
 import { type Entry, type Found, limitsOfMarket, readFile, resolve, walk } from "../../core/unixfs";
 import { Blocks } from "../../data/blocks";
@@ -117,7 +118,7 @@ function Put({ context }: { readonly context: Context }) {
               <dt>CID</dt>
               <dd class="mono" id="named-cid">{String(work.entry.cid)}</dd>
               <dt>Holds</dt>
-              <dd>{`${work.entry.files} files in ${work.entry.folders} folders, ${work.entry.size} bytes`}</dd>
+              <dd>{`${counted(work.entry.files, "file")} in ${counted(work.entry.folders, "folder")}, ${counted(work.entry.size, "byte")}`}</dd>
             </dl>
             <Left paths={work.left} />
             {!picked.emptyFolders && <p class="soft">A picked folder comes without its empty folders: drop it to keep them.</p>}
@@ -259,7 +260,7 @@ function Givers({ blocks }: { readonly blocks: Blocks }) {
   return (
     <p class="soft">
       {blocks.givers
-        .map((one) => `${one.name}: ${one.blocks} blocks${one.lastFault === "" ? "" : `, last fault ${one.lastFault}`}`)
+        .map((one) => `${one.name}: ${counted(one.blocks, "block")}${one.lastFault === "" ? "" : `, last fault ${one.lastFault}`}`)
         .join("; ")}
     </p>
   );

@@ -11,24 +11,27 @@ import {
   stateOfStanding as stateOf,
   verdictOfStanding as verdictOf,
 } from "../../chain/jobs";
-import { formatAmount } from "../../core/units";
+import { counted } from "../../core/counted";
 import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
-import { save } from "../../data/save";
+import { addressOf } from "../../core/recipient";
+import type { Asset } from "../../core/units";
 import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { LastNote } from "../parts/last";
+import { lazy, offline } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
-import { Amount, Moment, short, State } from "../parts/shown";
+import { Amount, Moment, short, State, Stranger } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
 import { WORDS } from "../words";
 
 const STEP = 25;
+const Legend = lazy(async () => (await import("../parts/legend")).Legend);
 
 interface List {
   readonly jobs: readonly Posted[];
@@ -44,6 +47,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     [ready?.market, ready?.epoch],
   );
   const [most, setMost] = useState(STEP);
+  const [fault, setFault] = useState<unknown>();
   const list = useLoad(
     ready === undefined || reader === undefined ? undefined : () => newest(reader, ready.head, most),
     network?.name ?? "",
@@ -60,12 +64,19 @@ export function Jobs({ context }: { readonly context: Context }) {
   );
   useKeep(live, "last/jobs", standings.value);
   const last = useLast(live, "last/jobs");
-  const [state, submitter] = [query.get("state") ?? "", (query.get("submitter") ?? "").toLowerCase()];
+  // What this browser knows of them already; nobody is asked for a list's sake.
+  const names = useLoad(
+    network === undefined ? undefined : async () => (await import("../names")).namesOf(network),
+    network?.name ?? "",
+    [network, list.value],
+  );
+  const state = query.get("state") ?? "";
+  const [submitter, mistyped] = submitterIn(query.get("submitter") ?? "");
   if (network === undefined) return <NoMarket context={context} />;
   // What time alone changes is as of the newest block; nobody is asked for that.
   const every = standings.value?.jobs.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time))) ?? last?.jobs;
   const rows = every?.filter(
-    (one) => (state === "" || stateOf(one) === state) && (submitter === "" || one.posted.terms.submitter.startsWith(submitter)),
+    (one) => (state === "" || stateOf(one) === state) && (submitter === "" || one.posted.terms.submitter === submitter),
   );
   return (
     <>
@@ -75,14 +86,18 @@ export function Jobs({ context }: { readonly context: Context }) {
       {list.error !== undefined && <Failure error={list.error} />}
       {standings.error !== undefined && <Failure error={standings.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
-      <Filters state={state} submitter={submitter} />
-      {rows === undefined ? (
+      {fault !== undefined && <Failure error={fault} />}
+      <Filters state={state} submitter={query.get("submitter") ?? ""} />
+      <Legend />
+      {mistyped !== undefined ? (
+        <Failure error={mistyped} />
+      ) : rows === undefined ? (
         <p>{WORDS.nothingYet}</p>
       ) : (
         <>
           <Table
-            caption={`${rows.length} of the newest ${every?.length ?? 0} jobs`}
-            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time)}
+            caption={`${rows.length} of the newest ${counted(every?.length ?? 0, "job")}`}
+            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time, names.value)}
             rows={rows}
             keyOf={(one) => one.posted.jobId}
             none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
@@ -94,7 +109,7 @@ export function Jobs({ context }: { readonly context: Context }) {
                 Older jobs
               </button>
             )}
-            <button type="button" disabled={rows.length === 0 || standings.value === undefined} onClick={() => save([csvOf(rows, network.asset)], "jobs.csv", "text/csv")}>
+            <button type="button" disabled={rows.length === 0 || standings.value === undefined} onClick={() => void import("../jobs-csv").then(({ saveJobs }) => saveJobs(rows, network.asset), () => setFault(offline()))}>
               Save as CSV
             </button>
           </p>
@@ -109,9 +124,16 @@ async function newest(reader: Reader, head: { hash: `0x${string}` } & Parameters
   return reader.page(reader.end(overview), most);
 }
 
-type Asset = Parameters<typeof formatAmount>[1];
+// Return the account of an address, "" for none that is asked for, or why it is no address.
+function submitterIn(text: string): readonly [string, unknown?] {
+  try {
+    return [text.trim() === "" ? "" : addressOf(text.trim())];
+  } catch (error) {
+    return ["", error];
+  }
+}
 
-function columnsOf(asset: Asset, now: number | undefined): Column<Standing>[] {
+function columnsOf(asset: Asset, now: number | undefined, names: ReadonlyMap<string, string> | undefined): Column<Standing>[] {
   return [
     {
       head: "job",
@@ -121,6 +143,7 @@ function columnsOf(asset: Asset, now: number | undefined): Column<Standing>[] {
         </a>
       ),
     },
+    { head: "name", cell: ({ posted }) => <Stranger text={names?.get(posted.terms.spec) ?? ""} /> },
     { head: "state", cell: (one) => <State name={stateOf(one)} /> },
     { head: "came to", cell: verdictOf },
     {
@@ -175,15 +198,4 @@ function Filters({ state, submitter }: { readonly state: string; readonly submit
       <button type="submit">Filter</button>
     </form>
   );
-}
-
-function csvOf(rows: readonly Standing[], asset: Asset): string {
-  const head = ["job", "state", "verdict", "ended", "units", "at_most", "deadline", "block", "submitter"];
-  const lines = rows.map((one) => {
-    const { ended, of } = progressOf(one);
-    const { jobId: job, terms, log } = one.posted;
-    const most = formatAmount(escrowAtPost(terms), asset);
-    return [job, stateOf(one), verdictOf(one), ended, of, most, terms.deadline, log.blockNumber, terms.submitter];
-  });
-  return [head, ...lines].map((line) => line.map((cell) => `"${String(cell).replace(/"/g, '""')}"`).join(",")).join("\r\n");
 }

@@ -5,6 +5,7 @@ import { useMemo } from "preact/hooks";
 import { readFees } from "../../chain/calling";
 import { UnendedReader } from "../../chain/upkeep";
 import type { Earner, Earning } from "../../core/course";
+import { counted } from "../../core/counted";
 import { HearthError } from "../../core/errors";
 import type { Hex } from "../../core/bytes";
 import type { Asset, Network } from "../../core/network";
@@ -96,7 +97,7 @@ export function Keepers({ context }: { readonly context: Context }) {
         <dd><Amount value={price} asset={GWEI} /></dd>
       </dl>
       {unended.value !== undefined && unended.value.leftOut > 0 && (
-        <p role="note">{`${unended.value.leftOut} of ${unended.value.jobs} jobs were not looked at: they are older, or arrays of very many units. A keeper process looks at all.`}</p>
+        <p role="note">{`${unended.value.leftOut} of ${counted(unended.value.jobs, "job was", "jobs were")} not looked at: they are older, or arrays of very many units. A keeper process looks at all.`}</p>
       )}
       {due?.broken.map((error) => <Failure key={error.message} error={error} />)}
       {due === undefined ? (
@@ -226,7 +227,7 @@ const KINDS: readonly (readonly [Earning, string])[] = [
   ["propose", "proposals"],
   ["settle", "settled"],
   ["close", "closed"],
-  ["reclaim", "lost leases"],
+  ["reclaim", "reclaimed"],
   ["expire", "expired"],
   ["unlock", "unlocked"],
   ["liveness", "silences"],

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { type Verdict, verify } from "../../chain/verify";
+import { counted } from "../../core/counted";
 import type { Network } from "../../core/network";
 import { inWords, type Unit } from "../../core/parameters";
 import { statusOf } from "../../core/status";
@@ -194,9 +195,9 @@ function Told({ verdict, network }: { readonly verdict: Verdict; readonly networ
       {verdict.strays !== "" && <p>{verdict.strays}</p>}
       <dl>
         <dt>Jobs</dt>
-        <dd>{`${verdict.jobs}, of ${verdict.units} units`}</dd>
+        <dd>{`${verdict.jobs}, of ${counted(verdict.units, "unit")}`}</dd>
         <dt>Settled</dt>
-        <dd>{`${verdict.settled}; ${verdict.failed} units failed, ${verdict.reclaimed} leases were reclaimed`}</dd>
+        <dd>{`${verdict.settled}; ${counted(verdict.failed, "unit")} failed, ${counted(verdict.reclaimed, "lease was", "leases were")} reclaimed`}</dd>
         <dt>Escrow owes</dt>
         <dd><Amount value={verdict.owed} asset={asset} /></dd>
         <dt>Escrow holds</dt>

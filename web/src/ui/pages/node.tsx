@@ -7,6 +7,7 @@ import { type NodePast, NodeReader, stakeFault } from "../../chain/node-past";
 import { hasLeft, type NodeView } from "../../chain/owning";
 import { immutablesOf } from "../../chain/ground";
 import type { Block } from "../../chain/answers";
+import { counted } from "../../core/counted";
 import type { Hex } from "../../core/bytes";
 import type { HearthError } from "../../core/errors";
 import { type Opening, openingOf } from "../../core/openings";
@@ -135,7 +136,7 @@ function Openings({ openings: { value, error } }: { readonly openings: Loaded<Fo
         error === undefined && <p>{WORDS.nothingYet}</p>
       ) : (
         <Table
-          caption={`Open units of the newest ${value.looked} jobs, by the chain's gates at block ${value.at.number}; its own settings may refuse more`}
+          caption={`Open units of the newest ${counted(value.looked, "job")}, by the chain's gates at block ${value.at.number}; its own settings may refuse more`}
           columns={[
             {
               head: "job",
@@ -150,7 +151,7 @@ function Openings({ openings: { value, error } }: { readonly openings: Loaded<Fo
           ]}
           rows={value.open}
           keyOf={({ job }) => job}
-          none={`None of the newest ${value.looked} jobs has an open unit.`}
+          none={`None of the newest ${counted(value.looked, "job")} has an open unit.`}
         />
       )}
     </>

@@ -67,7 +67,7 @@ function offersOf({ network }: Market, { posted, view }: Standing): Offer[] {
     return { label, held, act: { call: cancelCall(network, packed, index), what: "cancelling", gas: CANCEL_GAS, money } };
   };
   const rest = untouched(view);
-  const found: Offer[] = rest > 0 ? [cancel(`Cancel the ${rest} that nobody took`, SENTINEL, "")] : [];
+  const found: Offer[] = rest > 0 ? [cancel(rest === 1 ? "Cancel the one that nobody took" : `Cancel the ${rest} that nobody took`, SENTINEL, "")] : [];
   view.units.forEach((unit, index) => {
     if (found.length >= MOST) return;
     if (unit.state === STATE.BLOCKED || unit.state === STATE.OPEN || unit.state === STATE.RUNNING) {

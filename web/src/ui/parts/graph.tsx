@@ -6,6 +6,7 @@ import { type Around, readAround } from "../../chain/graph";
 import type { Block } from "../../chain/answers";
 import type { Jobs } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
+import { counted } from "../../core/counted";
 import { BOX, laidOut } from "../../core/graph";
 import type { Posted } from "../../core/posted";
 import { useLoad } from "../load";
@@ -46,8 +47,8 @@ function Shown({ around, center }: { readonly around: Around; readonly center: H
   return (
     <>
       {jobs.length === 1 ? <p>It waits for no job, and none of the posts that were read waits for it.</p> : <Drawn around={around} center={center} />}
-      {leftOut > 0 && <p>{leftOut} more jobs are left out.</p>}
-      {!all && <p>The newest {looked} posts were read for what waits for it; there are more.</p>}
+      {leftOut > 0 && <p>{counted(leftOut, "more job is", "more jobs are")} left out.</p>}
+      {!all && <p>{counted(looked, "post was", "posts were")} read, the newest, for what waits for it; there are more.</p>}
       <ul id="around">
         {edges.map(({ parent, child, asked }) => (
           <li key={`${parent}${child}`}>

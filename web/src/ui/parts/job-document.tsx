@@ -8,6 +8,7 @@ import { fromHex } from "../../core/bytes";
 import { shown } from "../../core/text";
 import type { Terms } from "../../core/types";
 import { Blocks } from "../../data/blocks";
+import { learnName } from "../../data/names";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Button } from "./button";
@@ -19,7 +20,9 @@ export function JobDocument({ context, terms }: { readonly context: Context; rea
   const read = async (): Promise<Json> => {
     const blocks = new Blocks(context.opened, context.network?.gateways ?? []);
     // A block is hashed before anybody sees it, and this one's name is the digest of the terms.
-    return decode(await blocks.source(cidOfDigest(fromHex(terms.spec))));
+    const document = await blocks.source(cidOfDigest(fromHex(terms.spec)));
+    await learnName(terms.spec, document).catch(() => undefined);
+    return decode(document);
   };
   const { value, error } = useLoad(tries === 0 ? undefined : read, terms.spec, [tries]);
   const name = typeof value === "object" && value !== null && "name" in value ? value["name"] : undefined;

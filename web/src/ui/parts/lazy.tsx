@@ -7,6 +7,9 @@ import { HearthError } from "../../core/errors";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
 
+export const offline = (): HearthError =>
+  new HearthError("OFFLINE", "this part of the page cannot be loaded: its server does not answer", "load the page again");
+
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let known: ComponentType<Props> | undefined;
   return function Lazy(props: Props) {
@@ -18,7 +21,7 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
           known = page;
           setLoaded({ page });
         },
-        () => setLoaded({ fault: new HearthError("OFFLINE", "this part of the page cannot be loaded: its server does not answer", "load the page again") }),
+        () => setLoaded({ fault: offline() }),
       );
     }, []);
     const Found = known ?? loaded.page;

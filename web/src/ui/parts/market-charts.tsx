@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 
+import { counted } from "../../core/counted";
 import { HearthError } from "../../core/errors";
 import type { TierCourse } from "../../core/course";
 import type { Ladder, Rung } from "../../core/offers";
@@ -35,7 +36,7 @@ export function Ladders({ ladders, asset }: LadderProps) {
           <Chart
             key={name}
             title={name}
-            says={<>{`${free} of ${slots} slots free, from `}<Rate rate={rungs[0]?.ask} asset={asset} /></>}
+            says={<>{`${free} of ${counted(slots, "slot")} free, from `}<Rate rate={rungs[0]?.ask} asset={asset} /></>}
             lines={[{ name: "ask", points: rungs.map((one) => ({ x: one.upTo - one.free, high: heightOf(one.ask, top) })) }]}
             across={free}
             top={showRate(top, asset)}
@@ -125,7 +126,7 @@ function Busy({ steps, end }: { readonly steps: readonly Step[]; readonly end: n
         { name: "all registered", points: points("slots") },
       ]}
       across={Math.max(1, end - first.at)}
-      top={`${most} slots`}
+      top={counted(most, "slot")}
       from={<Moment at={first.at} />}
       to={<Moment at={end} />}
       table={
@@ -203,7 +204,7 @@ function Ends({ tiers, asset }: Omit<PricesProps, "end">) {
   const seconds = (value: number | undefined): string => (value === undefined ? "" : formatDuration(value));
   return (
     <Table
-      caption="By what jobs ask for. Waits are from a job's post, or from when it was unlocked, to its first start; success is of all leases that ended."
+      caption="By what jobs ask for. Waits are from a job's post, or from when it was unlocked, to its first start; success is of all leases that ended; a reclaimed one was taken from a node that was late or silent."
       columns={[
         { head: "jobs that ask for", cell: (one: TierCourse) => nameOf(one.tier) },
         { head: "starts", cell: (one) => one.starts, number: true },
@@ -213,7 +214,7 @@ function Ends({ tiers, asset }: Omit<PricesProps, "end">) {
         { head: "success", cell: (one) => percent(one.ok, one.ok + one.failed + one.lost + one.returned), number: true },
         { head: "ok", cell: (one) => one.ok, number: true },
         { head: "program failed", cell: (one) => one.failed, number: true },
-        { head: "lost by nodes", cell: (one) => one.lost, number: true },
+        { head: "reclaimed", cell: (one) => one.lost, number: true },
         { head: "given back", cell: (one) => one.returned, number: true },
       ]}
       rows={tiers}

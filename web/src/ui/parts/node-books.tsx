@@ -44,6 +44,7 @@ export function NodeBooks({ past, node, asset, now, older }: Props) {
       <h2>Leases</h2>
       <p id="ends"><Ends took={took} />, {since}.</p>
       <Strip took={took.slice(0, STRIP)} />
+      <p class="soft">Reclaimed: a lease that was taken from it, since it was late or silent. Lapsed: a proposal that it let pass.</p>
       <h2>Earnings</h2>
       <Sums of={earningsOf(lines)} asset={asset} />
       <Table
@@ -141,7 +142,7 @@ function columnsOf(asset: Asset): Column<Day>[] {
     count("the job failed", (of) => of.failed_theirs),
     count("ended early", (of) => of.closed + of.voided),
     count("given back", (of) => of.declined + of.given_up),
-    count("timed out", (of) => of.reclaimed),
+    count("reclaimed", (of) => of.reclaimed),
     count("rejected", (of) => of.rejected + of.unproven),
     money("earned", (of) => of.income),
     money("lost", (of) => of.slashed + of.livenessFees),

@@ -2,12 +2,16 @@
 
 import { useState } from "preact/hooks";
 
+import { concat } from "../../core/bytes";
 import { writeCar } from "../../core/car";
+import { counted } from "../../core/counted";
 import type { MarketEvent } from "../../core/events";
 import type { Posted } from "../../core/posted";
 import { outcomeWords } from "../../core/sentences";
+import { isSheet } from "../../core/sheet";
 import { hasResult } from "../../core/types";
 import { blocksOf, type Found, readFile } from "../../core/unixfs";
+import { OUTCOME } from "../../generated/states";
 import { Blocks } from "../../data/blocks";
 import { outputLimits, type Place, type Read, readResult } from "../../data/results";
 import { save } from "../../data/save";
@@ -15,6 +19,8 @@ import type { Context } from "../main";
 import { useLoad } from "../load";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
+import { Rerun } from "./job-head";
+import { Sheet } from "./sheet";
 import { Moment, Stranger } from "./shown";
 import { Table } from "./table";
 import type { JobView } from "../../core/view";
@@ -24,23 +30,29 @@ interface Props {
   readonly posted: Posted;
   readonly view: JobView;
   readonly events: readonly MarketEvent[];
+  // The unit that its reader picked.
+  readonly chosen: number | undefined;
+  readonly choose: (unit: number) => void;
 }
 
-export function Results({ context, posted, view, events }: Props) {
+// Units in the list to pick from; of more one is picked by its number.
+const LISTED = 200;
+
+export function Results({ context, posted, view, events, chosen, choose }: Props) {
   const places = placesOf(posted, view, events);
-  const [chosen, setChosen] = useState<number>();
-  const place = places.find((one) => one.index === chosen) ?? places[0];
+  const place = chosen === undefined ? places[0] : places.find((one) => one.index === chosen);
   return (
     <>
       <h2>Result</h2>
       {place === undefined ? (
-        <p class="soft">No unit has a result yet.</p>
+        <p class="soft">{chosen === undefined || places.length === 0 ? "No unit has a result yet." : `Unit ${chosen} has no result yet.`}</p>
       ) : (
         <>
-          {places.length > 1 && (
+          {places.length > LISTED && <p>{`Of unit ${place.index}; ${places.length} units have one.`}</p>}
+          {places.length > 1 && places.length <= LISTED && (
             <label>
               Unit{" "}
-              <select value={String(place.index)} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+              <select value={String(place.index)} onChange={(event) => choose(Number(event.currentTarget.value))}>
                 {places.map(({ index }) => (
                   <option key={index} value={String(index)}>
                     {index}
@@ -50,6 +62,7 @@ export function Results({ context, posted, view, events }: Props) {
             </label>
           )}
           <OneResult key={place.result} context={context} place={place} />
+          {place.unit.outcome !== OUTCOME.OK && <Rerun posted={posted} />}
         </>
       )}
     </>
@@ -131,6 +144,7 @@ function Words({ title, text }: { readonly title: string; readonly text: string 
 function Outputs({ place, read, blocks }: { readonly place: Place; readonly read: Read; readonly blocks: Blocks }) {
   const [error, setError] = useState<unknown>();
   const [saved, setSaved] = useState("");
+  const [sheet, setSheet] = useState<{ readonly path: string; readonly bytes: Uint8Array }>();
   const { root } = read;
   if (root === undefined) return <p class="soft">It left no files.</p>;
   const limits = outputLimits(place.terms);
@@ -145,20 +159,37 @@ function Outputs({ place, read, blocks }: { readonly place: Place; readonly read
       setError(why);
     }
   };
+  const show = async ({ path, cid }: Found): Promise<void> => {
+    try {
+      const parts: Uint8Array[] = [];
+      for await (const part of readFile(cid, blocks.source, limits)) parts.push(part);
+      setSheet({ path, bytes: concat(parts) });
+      setError(undefined);
+    } catch (why) {
+      setError(why);
+    }
+  };
   const files = read.files.filter((one) => one.kind === "file");
   return (
     <>
       <Table
-        caption={`${files.length} ${files.length === 1 ? "file" : "files"} of ${String(root)}`}
+        caption={`${counted(files.length, "file")} of ${String(root)}`}
         columns={[
           { head: "file", cell: (one: Found) => <Stranger text={one.path} most={500} /> },
           { head: "bytes", cell: (one) => String(one.size), number: true },
           {
             head: "",
             cell: (one) => (
-              <button type="button" onClick={() => void run(lastOf(one.path), readFile(one.cid, blocks.source, limits))}>
-                Save <Stranger text={lastOf(one.path)} most={40} />
-              </button>
+              <span class="row">
+                <button type="button" onClick={() => void run(lastOf(one.path), readFile(one.cid, blocks.source, limits))}>
+                  Save <Stranger text={lastOf(one.path)} most={40} />
+                </button>
+                {isSheet(one.path, one.size) && (
+                  <button type="button" onClick={() => void show(one)}>
+                    Show <Stranger text={lastOf(one.path)} most={40} /> as a table
+                  </button>
+                )}
+              </span>
             ),
           },
         ]}
@@ -176,6 +207,7 @@ function Outputs({ place, read, blocks }: { readonly place: Place; readonly read
         <span role="status">{saved}</span>
       </p>
       {error !== undefined && <Failure error={error} />}
+      {sheet !== undefined && <Sheet key={sheet.path} path={sheet.path} bytes={sheet.bytes} />}
     </>
   );
 }

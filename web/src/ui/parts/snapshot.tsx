@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { type Compared, compareSnapshot, provedBy } from "../../chain/snapshot";
+import { counted } from "../../core/counted";
 import type { Snapshot } from "../../core/snapshot";
 import { Blocks } from "../../data/blocks";
 import { fromFile, fromPlace } from "../../data/snapshot";
@@ -82,16 +83,16 @@ function Said({ snapshot, compared, kept }: { readonly snapshot: Snapshot; reado
   return (
     <>
       <p class="good">
-        {`It agrees with the chain at block ${verdict.at.number} in how it leaves ${verdict.jobs} jobs, and every lock, credit, unit and stake.`}
+        {`It agrees with the chain at block ${verdict.at.number} in how it leaves ${counted(verdict.jobs, "job")}, and every lock, credit, unit and stake.`}
       </p>
       <p>
-        {`What happened before was compared by sample: the RPC has the same logs of ${drawn} of its ${blocks} blocks with logs, and of ` +
-          `${stretched} of all its ${range} blocks, drawn by chance. An event elsewhere that was made up, or left out, and changed nothing in the end is not found.`}
+        {`What happened before was compared by sample: the RPC has the same logs of ${drawn} of its ${counted(blocks, "block")} with logs, and of ` +
+          `${stretched} of all its ${counted(range, "block")}, drawn by chance. An event elsewhere that was made up, or left out, and changed nothing in the end is not found.`}
       </p>
       <p>
         {kept === 0
           ? "This browser keeps nothing of it: the next reading asks the chain again."
-          : `${logs} logs of Escrow and JobRegistry up to block ${last.number} are in the file; of ${kept} blocks these are not asked for any more.`}
+          : `${counted(logs, "log")} of Escrow and JobRegistry up to block ${last.number} are in the file; of ${kept} blocks these are not asked for any more.`}
       </p>
       {malformed > 0 && <p>{`${malformed} lines of it are none of this form, and were left out: their blocks were read from the chain.`}</p>}
     </>

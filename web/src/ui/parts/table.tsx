@@ -7,6 +7,8 @@ import { WORDS } from "../words";
 
 export interface Column<Row> {
   readonly head: string;
+  // What tells it from others where two may have one head.
+  readonly id?: string | number;
   readonly cell: (row: Row) => ComponentChildren;
   readonly number?: boolean;
 }
@@ -47,7 +49,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, none }: Props<Row>) 
           <thead>
             <tr>
               {columns.map((column) => (
-                <th key={column.head} scope="col" class={column.number === true ? "number" : undefined}>
+                <th key={column.id ?? column.head} scope="col" class={column.number === true ? "number" : undefined}>
                   {column.head}
                 </th>
               ))}
@@ -57,7 +59,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, none }: Props<Row>) 
             {rows.slice(0, most).map((row) => (
               <tr key={keyOf(row)}>
                 {columns.map((column) => (
-                  <td key={column.head} class={column.number === true ? "number" : undefined}>
+                  <td key={column.id ?? column.head} class={column.number === true ? "number" : undefined}>
                     {column.cell(row)}
                   </td>
                 ))}

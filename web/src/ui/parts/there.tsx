@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 
+import { counted } from "../../core/counted";
 import { HearthError } from "../../core/errors";
 import { carOfLoad, giversFor, type Load, putLoad, requireThere } from "../../data/bring";
 import { sharedOrigin } from "../../data/origin";
@@ -38,11 +39,11 @@ export function Bring({ context, load, onThere }: Props) {
   const look = async (): Promise<void> => {
     const givers = giversFor(opened, network?.gateways ?? []);
     const count = await requireThere(load, givers, (blocks) => setSaid(`looking for its blocks: ${blocks} are there`));
-    setSaid(`All ${count} blocks are there, by ${givers.givers.map(({ name }) => name).join(", ")}.`);
+    setSaid(`All ${counted(count, "block is", "blocks are")} there, by ${givers.givers.map(({ name }) => name).join(", ")}.`);
     onThere();
   };
   const bring = async (): Promise<void> => {
-    await putLoad(load, (src, { blocks }) => setSaid(`putting ${src}: ${blocks} blocks`));
+    await putLoad(load, (src, { blocks }) => setSaid(`putting ${src}: ${counted(blocks, "block")}`));
     await look();
   };
   const car = async (): Promise<void> => {

@@ -1,0 +1,113 @@
+// The units of an array as a map: how each stands, how many stand so, and where each is drawn.
+
+import { OUTCOME, STATE } from "../generated/states";
+import { HearthError } from "./errors";
+import { floorDivInt } from "./numbers";
+import { hasResult, leasesOf, nameOf, type Unit } from "./types";
+import type { JobView } from "./view";
+
+// Units that are drawn at once, however many there are.
+export const AT_ONCE = 4_096;
+const MOST_COLUMNS = 64;
+const FEWEST_COLUMNS = 16;
+
+// What nobody has read is not free.
+export const UNREAD = "not known";
+const FAILED = ", not ok";
+// In the order in which they are listed.
+const NAMES: readonly string[] = Object.values(STATE).map((state) => nameOf(STATE, state));
+export const STANDS: readonly string[] = [...NAMES.flatMap((name) => [name, name + FAILED]), UNREAD];
+
+// Say how a unit of a job stands: its state, and whether its result is not ok. One that somebody touched and that was not
+// read is UNREAD; one that nobody touched is open, blocked or cancelled with its array.
+export function standsAt(view: JobView, index: number): string {
+  const unit = view.units[index];
+  if (unit !== undefined) return standsOf(unit);
+  const { header } = view;
+  return header === null || index < header.touched ? UNREAD : untouchedOf(view);
+}
+
+// Count the units by how they stand, in the order of STANDS; only what there is.
+export function tally(view: JobView): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  const add = (stands: string, count: number): unknown => count > 0 && found.set(stands, (found.get(stands) ?? 0) + count);
+  for (const unit of view.units) add(standsOf(unit), 1);
+  const touched = Math.max(view.units.length, view.header?.touched ?? 1);
+  add(UNREAD, touched - view.units.length);
+  add(untouchedOf(view), leasesOf(view.terms) - touched);
+  return new Map(STANDS.flatMap((stands) => {
+    const count = found.get(stands);
+    return count === undefined ? [] : [[stands, count] as const];
+  }));
+}
+
+// A part of a map: its first unit, how many, and each as its column and its row tell.
+export interface Window {
+  readonly first: number;
+  readonly count: number;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+// Return the part of a map that has a unit.
+export function windowAt(leases: number, index: number): Window {
+  const first = index - (index % AT_ONCE);
+  const count = Math.max(0, Math.min(AT_ONCE, leases - first));
+  const columns = Math.min(MOST_COLUMNS, Math.max(FEWEST_COLUMNS, Math.ceil(Math.sqrt(2 * count))));
+  return { first, count, columns, rows: Math.ceil(count / columns) };
+}
+
+// Return the unit at a place of the drawn map, both parts from 0 to 1; undefined where none is.
+export function unitAt({ first, count, columns, rows }: Window, across: number, down: number): number | undefined {
+  if (!(across >= 0 && across < 1 && down >= 0 && down < 1)) return undefined;
+  const place = Math.floor(down * rows) * columns + Math.floor(across * columns);
+  return place < count ? first + place : undefined;
+}
+
+export const SQUARE = 10;
+// Each stand has a shape of its own inside its square, so that nothing is told by colour alone.
+const CROSS = "m2 1l3 3l3 -3l1 1l-3 3l3 3l-1 1l-3 -3l-3 3l-1 -1l3 -3l-3 -3z";
+export const SHAPES: Readonly<Record<string, string>> = {
+  blocked: "m1 4h8v2h-8z",
+  open: "m3.500 3.500h3v3h-3z",
+  running: "m2 1l7 4l-7 4z",
+  closing: "m8 1l-7 4l7 4z",
+  submitted: "m5 .5l4.500 4.500l-4.500 4.500l-4.500 -4.500z",
+  [`submitted${FAILED}`]: "m5 .5l4.500 4.500h-9z",
+  disputed: "m2 1h6v4h-4v4h-2z",
+  settled: "m.5 .5h9v9h-9z",
+  [`settled${FAILED}`]: CROSS,
+  refunded: "m1 1h8l-4 8z",
+  cancelled: "m1 8l7 -7l1 1l-7 7z",
+  expired: "m1 1h8v2h-8zm0 6h8v2h-8z",
+  [UNREAD]: "m4 1h2v2h-2zm0 6h2v2h-2z",
+};
+const OTHER = "m1 1h3v8h-3z";
+
+// Draw the units of a part: one path for each stand that there is, in squares of SQUARE.
+export function pathsOf(view: JobView, { first, count, columns }: Window): ReadonlyMap<string, string> {
+  const parts = new Map<string, string[]>();
+  for (let place = 0; place < count; place += 1) {
+    const stands = standsAt(view, first + place);
+    const drawn = `M${SQUARE * (place % columns)} ${SQUARE * floorDivInt(place, columns)}${shapeOf(stands)}`;
+    const some = parts.get(stands);
+    if (some === undefined) parts.set(stands, [drawn]);
+    else some.push(drawn);
+  }
+  return new Map([...parts].map(([stands, some]) => [stands, some.join("")]));
+}
+
+export const shapeOf = (stands: string): string => SHAPES[stands] ?? OTHER;
+
+// Return the unit that a reader types. Throws NOT_FOUND for one that the job does not have.
+export function typedUnit(text: string, leases: number): number {
+  const index = /^[0-9]{1,9}$/.test(text.trim()) ? Number(text) : leases;
+  if (index < leases) return index;
+  throw new HearthError("NOT_FOUND", `the job has no such unit: 0 to ${leases - 1}`);
+}
+
+const standsOf = ({ state, outcome }: Unit): string =>
+  (NAMES[state] ?? "") + (hasResult(state) && outcome !== OUTCOME.OK ? FAILED : "");
+
+const untouchedOf = ({ header }: JobView): string =>
+  header?.closed === true ? "cancelled" : header?.waiting === true ? "blocked" : "open";

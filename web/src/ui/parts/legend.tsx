@@ -1,0 +1,24 @@
+// What the words for states mean, where they stand.
+
+import { Fragment } from "preact";
+
+import { MEANINGS } from "../../core/explained";
+import { ICONS } from "./shown";
+
+export function Legend() {
+  return (
+    <details id="legend">
+      <summary>What the states mean</summary>
+      <dl>
+        {MEANINGS.map(([state, means]) => (
+          <Fragment key={state}>
+            <dt>
+              <span aria-hidden="true">{ICONS[state] ?? "•"}</span> {state}
+            </dt>
+            <dd>{means}</dd>
+          </Fragment>
+        ))}
+      </dl>
+    </details>
+  );
+}

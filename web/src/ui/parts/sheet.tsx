@@ -1,0 +1,109 @@
+// A small output as a table, and a column of numbers as a line. A program wrote it: its words are a stranger's.
+
+import { useMemo, useState } from "preact/hooks";
+
+import { counted } from "../../core/counted";
+import { numbersOf, plotOf, type Sheet as Read, sheetOf } from "../../core/sheet";
+import { shownLine } from "../../core/text";
+import { Chart, HIGH } from "./chart";
+import { Failure } from "./failure";
+import { Stranger } from "./shown";
+import { Table } from "./table";
+
+interface Props {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+export function Sheet({ path, bytes }: Props) {
+  const [read, fault] = useMemo(() => tried(path, bytes), [path, bytes]);
+  return (
+    <section id="sheet" aria-label="A file as a table">
+      <h3><Stranger text={path} most={200} /></h3>
+      {read === undefined ? <Failure error={fault} /> : <Shown read={read} />}
+    </section>
+  );
+}
+
+function tried(path: string, bytes: Uint8Array): readonly [Read | undefined, unknown] {
+  try {
+    return [sheetOf(path, bytes), undefined];
+  } catch (error) {
+    return [undefined, error];
+  }
+}
+
+function Shown({ read }: { readonly read: Read }) {
+  const { columns, rows, wide } = read;
+  const [drawn, setDrawn] = useState<number>();
+  const drawable = useMemo(() => columns.map((_, at) => at).filter((at) => numbersOf(read, at) !== undefined), [read]);
+  const left = wide - columns.length;
+  return (
+    <>
+      {drawable.length > 0 && (
+        <label>
+          Draw{" "}
+          <select value={drawn === undefined ? "" : String(drawn)} onChange={(event) => setDrawn(event.currentTarget.value === "" ? undefined : Number(event.currentTarget.value))}>
+            <option value="">no column</option>
+            {drawable.map((at) => (
+              <option key={at} value={String(at)}>
+                {shownLine(columns[at] ?? "", 60)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {drawn !== undefined && <Line key={drawn} read={read} column={drawn} />}
+      {left > 0 && <p role="note">{`${counted(left, "more column is", "more columns are")} not shown: save it to see all.`}</p>}
+      <Table
+        caption={`${counted(rows.length, "row")} of ${counted(wide, "column")}`}
+        columns={[
+          { head: "row", cell: (at: number) => at + 1, number: true },
+          ...columns.map((name, column) => ({
+            head: shownLine(name, 60),
+            id: column,
+            cell: (at: number) => <Stranger text={rows[at]?.[column] ?? ""} />,
+          })),
+        ]}
+        rows={[...rows.keys()]}
+        keyOf={String}
+        none="It has no rows."
+      />
+    </>
+  );
+}
+
+function Line({ read, column }: { readonly read: Read; readonly column: number }) {
+  const { rows, columns } = read;
+  const numbers = useMemo(() => numbersOf(read, column) ?? [], [read, column]);
+  const { points, lowest, highest } = useMemo(() => plotOf(numbers), [numbers]);
+  const name = shownLine(columns[column] ?? "", 60);
+  const cell = (row: number): string => shownLine(rows[row]?.[column] ?? "", 40);
+  return (
+    <Chart
+      title={`Column ${column + 1}`}
+      says={
+        <>
+          <Stranger text={name} />, from <Stranger text={cell(lowest)} /> (row {lowest + 1}) to <Stranger text={cell(highest)} /> (row {highest + 1})
+        </>
+      }
+      lines={[{ name, points: points.map(({ row, height }) => ({ x: row, high: Math.round(HIGH * height) })) }]}
+      across={rows.length}
+      top={cell(highest)}
+      from="row 1"
+      to={`row ${rows.length}`}
+      table={
+        <Table
+          caption={`Column ${column + 1}, row by row`}
+          columns={[
+            { head: "row", cell: (at: number) => at + 1, number: true },
+            { head: "value", cell: (at) => cell(at), number: true },
+          ]}
+          rows={[...numbers.keys()].filter((at) => numbers[at] !== null)}
+          keyOf={String}
+          none=""
+        />
+      }
+    />
+  );
+}
