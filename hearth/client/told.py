@@ -88,7 +88,7 @@ def _post(call: Read, network: Network) -> Told:
             ("job", job_hex(job)),
             ("spec", str(canonical.cid_of_digest(terms.spec))),
             ("pays at most", f"{format_rate(terms.ceiling, asset)}, billed {terms.billing.name.lower()}"),
-            ("time", f"{format_duration(terms.max_seconds)} a unit, {terms.max_attempts} attempts"),
+            ("time", f"{format_duration(terms.max_seconds)} a unit, {_attempts(terms)}"),
             *_keeper_rows(terms, asset),
             ("deadline", moment(terms.deadline)),
             ("checked by", verification(terms, network.attesters)),
@@ -98,11 +98,15 @@ def _post(call: Read, network: Network) -> Told:
     )
 
 
+def _attempts(terms: Terms) -> str:
+    return "1 attempt" if terms.max_attempts == 1 else f"{terms.max_attempts} attempts"
+
+
 def _keeper_rows(terms: Terms, asset: Asset) -> Iterator[tuple[str, str]]:
     """Yield what is paid to whoever carries a job on, who may be anybody."""
     fee = format_amount(terms.keeper_fee, asset)
     most = format_amount(terms.leases * terms.max_attempts * terms.keeper_fee, asset)
-    yield "keeper fees", f"at most {most}: {terms.max_attempts} attempts a unit, of {fee}"
+    yield "keeper fees", f"at most {most}: {_attempts(terms)} a unit, of {fee}"
     if terms.parents_hash != ZERO_HASH:
         yield "for its start", f"{fee} for whoever starts it"
 

@@ -143,6 +143,24 @@ def name_addresses(desk: Desk[WebWallet], credit: int) -> None:
     page.fill("#address-second", OTHER)
     page.click("text=Name it")
     page.wait_for_selector("td:has-text('a friend')")
+    page.click("nav a[href='#/jobs']")
+    page.wait_for_selector("caption:has-text('1 of the newest 1 job')")
+    page.check("text=of my addresses")
+    page.wait_for_url("**/#/jobs?submitter=mine")
+    page.wait_for_selector("caption:has-text('1 of the newest 1 job')")
+    page.click("nav a[href='#/wallet']")
+    forget(desk, "my U+202Ewallet")
+    page.click("nav a[href='#/jobs']")
+    page.check("text=of my addresses")
+    page.wait_for_selector("text=None of these jobs is like that.")
+    page.click("nav a[href='#/wallet']")
+
+
+def forget(desk: Desk[WebWallet], name: str) -> None:
+    """Take a name from an address."""
+    row = desk.page.locator(f"tr:has-text('{name}')")
+    row.locator("button:has-text('Forget')").click()
+    row.wait_for(state="detached")
 
 
 def test_token__what_an_approval_left__is_shown_and_revoked(desk: Desk[WebWallet]) -> None:

@@ -40,10 +40,10 @@ export async function checkMarket(network: Network, rpc: Rpc): Promise<Block> {
       throw wrong(`${name} at ${network.contracts[name]} holds other code than network ${network.name} names`);
     }
   });
-  if (answerOf(ids, said[2]) !== jobIdOfWords(network.jobChainId, network.contracts.JobRegistry, NO_TERMS)) {
+  if ((await answerOf(ids, said[2])) !== jobIdOfWords(network.jobChainId, network.contracts.JobRegistry, NO_TERMS)) {
     throw wrong(`JobRegistry of network ${network.name} makes ids with another chain id than ${network.jobChainId}`);
   }
-  if (answerOf(rules, said[3]) !== network.contracts.Rules) {
+  if ((await answerOf(rules, said[3])) !== network.contracts.Rules) {
     throw wrong(`JobRegistry of network ${network.name} goes by other Rules than the network file names`);
   }
   return block(resultOf(said[4], "the newest block"));

@@ -120,7 +120,7 @@ export class Market {
     ...views: T
   ): Promise<{ -readonly [K in keyof T]: T[K] extends View<infer V> ? V : never }> {
     const said = await this.rpc.ask(views.map((view) => askOf(view, { blockHash: at.hash })));
-    return views.map((view, place) => answerOf(view, said[place])) as never;
+    return (await Promise.all(views.map((view, place) => answerOf(view, said[place])))) as never;
   }
 
   // The views of this market's Lens (lens.ts).

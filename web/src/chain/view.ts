@@ -5,7 +5,6 @@ import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
-import { refusalIn } from "../core/revert";
 import { hexOf, lies } from "./answers";
 import type { Ask, Said } from "./endpoint";
 import { resultOf } from "./rpc";
@@ -40,10 +39,11 @@ export function askOf(view: View<unknown>, at: unknown): Ask {
 }
 
 // The value of a view's answer. Throws REFUSED with the contract's reason, RPC_ERROR, RPC_LIES.
-export function answerOf<T>(view: View<T>, said: Said | undefined): T {
+export async function answerOf<T>(view: View<T>, said: Said | undefined): Promise<T> {
   if (said !== undefined && !said.ok) {
-    const refusal = refusalIn(said, view.label);
-    if (refusal !== null) throw refusal;
+    // The table of reasons is long, and a view that refuses is rare.
+    const refusal = (await import("../core/revert").catch(() => undefined))?.refusalIn(said, view.label);
+    if (refusal) throw refusal;
   }
   const data = hexOf(resultOf(said, view.label), `the answer of ${view.label}`);
   try {

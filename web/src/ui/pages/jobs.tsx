@@ -16,6 +16,7 @@ import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
 import { addressOf } from "../../core/recipient";
 import type { Asset } from "../../core/units";
+import { labelled } from "../../data/addresses";
 import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
 import type { Context } from "../main";
@@ -71,12 +72,12 @@ export function Jobs({ context }: { readonly context: Context }) {
     [network, list.value],
   );
   const state = query.get("state") ?? "";
-  const [submitter, mistyped] = submitterIn(query.get("submitter") ?? "");
+  const [submitters, mistyped] = submittersIn(query.get("submitter") ?? "");
   if (network === undefined) return <NoMarket context={context} />;
   // What time alone changes is as of the newest block; nobody is asked for that.
   const every = standings.value?.jobs.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time))) ?? last?.jobs;
   const rows = every?.filter(
-    (one) => (state === "" || stateOf(one) === state) && (submitter === "" || one.posted.terms.submitter === submitter),
+    (one) => (state === "" || stateOf(one) === state) && (submitters === undefined || submitters.includes(one.posted.terms.submitter)),
   );
   return (
     <>
@@ -124,12 +125,15 @@ async function newest(reader: Reader, head: { hash: `0x${string}` } & Parameters
   return reader.page(reader.end(overview), most);
 }
 
-// Return the account of an address, "" for none that is asked for, or why it is no address.
-function submitterIn(text: string): readonly [string, unknown?] {
+const MINE = "mine";
+
+// Return the accounts whose jobs are asked for, undefined for all, or why a text is no address. MINE are those that the reader named.
+function submittersIn(text: string): readonly [readonly string[] | undefined, unknown?] {
+  if (text === MINE) return [labelled(location).map(({ address }) => address)];
   try {
-    return [text.trim() === "" ? "" : addressOf(text.trim())];
+    return [text.trim() === "" ? undefined : [addressOf(text.trim())]];
   } catch (error) {
-    return ["", error];
+    return [undefined, error];
   }
 }
 
@@ -165,8 +169,8 @@ function columnsOf(asset: Asset, now: number | undefined, names: ReadonlyMap<str
 }
 
 function Filters({ state, submitter }: { readonly state: string; readonly submitter: string }) {
-  const [text, setText] = useState(submitter);
-  useEffect(() => setText(submitter), [submitter]);
+  const [text, setText] = useState("");
+  useEffect(() => setText(submitter === MINE ? "" : submitter), [submitter]);
   const go = (name: string, value: string): void => {
     const query = new Map(Object.entries({ state, submitter, [name]: value }).filter(([, one]) => one !== ""));
     location.hash = hrefOf(["jobs"], query);
@@ -196,6 +200,12 @@ function Filters({ state, submitter }: { readonly state: string; readonly submit
         <input type="text" value={text} placeholder="0x…" spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
       <button type="submit">Filter</button>
+      {(submitter === MINE || labelled(location).length > 0) && (
+        <label>
+          <input type="checkbox" checked={submitter === MINE} onChange={(event) => go("submitter", event.currentTarget.checked ? MINE : "")} /> of my
+          addresses
+        </label>
+      )}
     </form>
   );
 }
