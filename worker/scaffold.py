@@ -121,7 +121,7 @@ def write_settings(
 def _next(session: Session, operator: str, owner: str) -> str:
     """Return what comes next: the start of a node that an owner has registered elsewhere for the key, else registering.
 
-    Where no RPC answers, or it is another market's, nothing is known of a node: whoever has one is told when he registers.
+    Where no RPC answers nothing is known of a node: whoever has one is told when he registers.
     """
     from worker.watch import find_node
 

@@ -33,12 +33,12 @@ NODE_UNITS: Final[dict[str, Unit]] = {field.name: unit_of(field.name) for field 
 
 
 def in_words(unit: Unit, value: int, asset: Asset) -> str:
-    """Return a parameter's value for people, exact: "0.6 ETH", "2h30m", "2.5 %"."""
+    """Return a parameter's value for people, exact: "0.6 ETH", "2h30m", "250 (2.5 %)"."""
     if unit == "amount":
         return format_amount(value, asset)
     if unit == "span":
         return format_duration(value)
     if unit == "share":
         whole, rest = divmod(value, 100)
-        return f"{whole}{f'.{rest:02}'.rstrip('0') if rest else ''} %"
+        return f"{value} ({whole}{f'.{rest:02}'.rstrip('0') if rest else ''} %)"
     return str(value)

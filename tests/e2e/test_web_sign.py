@@ -232,7 +232,9 @@ def test_sign__a_file_that_is_altered__is_refused_before_the_wallet_is_asked(des
     desk.page.fill("#tx-text", json.dumps(altered["another chain"][1]))
     assert f"for chain {good['chain_id'] + 1}" in desk.alert("WRONG_MARKET")
     assert f"on chain {good['chain_id']}" in desk.alert("WRONG_MARKET")
-    desk.open(" \n", tmp_path)
+    empty = tmp_path / "empty.json"
+    empty.write_text(" \n")
+    desk.page.set_input_files("#tx-file", empty)
     assert "the file is empty" in desk.alert("BAD_TX")
     # As it was written it is read, and is another account's.
     desk.open(json.dumps(good), tmp_path)
