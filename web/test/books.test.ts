@@ -5,10 +5,9 @@ import type { Hex } from "../src/core/bytes";
 import { type Checkpoint, checkpointsIn } from "../src/core/checkpoints";
 import { isUnitEvent, type MarketEvent } from "../src/core/events";
 import { JobFold } from "../src/core/fold";
-import { History, type UnitStatus } from "../src/core/history";
-import { type Log, Strays } from "../src/core/logs";
-import type { Contract } from "../src/core/network";
-import { eventsIn, type Market, misplaced, type Posted } from "../src/core/posted";
+import { Replay, type UnitStatus } from "../src/core/replay";
+import { Strays } from "../src/core/logs";
+import { eventsIn, misplaced, type Posted } from "../src/core/posted";
 import { receiptOf } from "../src/core/receipt";
 import { bestOf, jobOf, keptResult, resumedFrom, type StoredUnit, storedUnit } from "../src/core/stored";
 import { type Header, isTerminal, windowEnd } from "../src/core/types";
@@ -16,9 +15,7 @@ import { type Asset, showAmount } from "../src/core/units";
 import { counts, failedCount, okCount, stateOf, verdictOf, viewOf } from "../src/core/view";
 import { packHeader, packUnit, unpackHeader } from "../src/core/words";
 import { STATE } from "../src/generated/states";
-import { vectors } from "./vectors";
-
-type Brief = readonly [number, readonly Hex[], Hex, number, number];
+import { type Brief, type Life, livesOf, logOf, marketOf } from "./lives";
 
 interface Job {
   readonly job: Hex;
@@ -30,13 +27,8 @@ interface Job {
   readonly receipt: Readonly<Record<string, unknown>>;
 }
 
-interface Told {
-  readonly contracts: Readonly<Record<Contract, Hex>>;
-  readonly jobChainId: number;
+interface Told extends Life {
   readonly asset: Asset;
-  readonly logs: readonly Brief[];
-  readonly times: readonly (readonly [number, number])[];
-  readonly now: number;
   readonly locks: readonly (readonly [Hex, Hex, string])[];
   readonly credits: readonly (readonly [Hex, string])[];
   readonly total: string;
@@ -57,18 +49,8 @@ interface Told {
   }[];
 }
 
-const markets = vectors<Readonly<Record<string, Told>>>("books");
+const markets = livesOf<Told>();
 const hex = (value: bigint): string => `0x${value.toString(16)}`;
-const hash = (first: string, block: number): Hex => `0x${first}${block.toString(16).padStart(62, "0")}`;
-
-function logOf(brief: Brief, told: Told): Log {
-  const [contract, topics, data, blockNumber, logIndex] = brief;
-  const address = Object.values(told.contracts)[contract] as Hex;
-  const place = { blockNumber, blockHash: hash("00", blockNumber), txHash: hash("7c", blockNumber), logIndex };
-  return { address, topics, data, ...place };
-}
-
-const marketOf = (told: Told): Market => ({ contracts: told.contracts, jobChainId: BigInt(told.jobChainId) });
 
 function eventsOf(told: Told, briefs = told.logs, strays = new Strays()): MarketEvent[] {
   return [...eventsIn(briefs.map((brief) => logOf(brief, told)), marketOf(told), strays)];
@@ -89,9 +71,9 @@ const storedUnits = (job: Job): StoredUnit[] =>
 const headerOf = (job: Job): Header | null => (job.header === null ? null : unpackHeader(BigInt(job.header)));
 
 // What `hearth net verify` finds, governance, creation and stored results aside.
-function verified(told: Told, briefs: readonly Brief[]): { history: History; faults: string[]; strays: Strays } {
+function verified(told: Told, briefs: readonly Brief[]): { history: Replay; faults: string[]; strays: Strays } {
   const strays = new Strays();
-  const history = new History(marketOf(told), strays);
+  const history = new Replay(marketOf(told), strays);
   for (const event of eventsOf(told, briefs, strays)) history.add(event);
   history.end();
   const stored = storedBooks(told);
@@ -243,7 +225,7 @@ describe("what checkpoints earned", () => {
     const [unit] = storedUnits(job) as [StoredUnit];
     const kept = resumedFrom(unit.unit.resume, (job.units[0]?.kept ?? []).map(BigInt));
     const faultsOf = (paid: number, here: ReadonlySet<number>): number => {
-      const history = new History(marketOf(told), new Strays());
+      const history = new Replay(marketOf(told), new Strays());
       let left = paid;
       for (const event of eventsOf(told)) if (event.name !== "CheckpointPaid" || (left -= 1) >= 0) history.add(event);
       history.end();
@@ -279,7 +261,7 @@ describe("a job's fold", () => {
 });
 
 function postsOf(told: Told): ReadonlyMap<Hex, Posted> {
-  const history = new History(marketOf(told), new Strays());
+  const history = new Replay(marketOf(told), new Strays());
   for (const event of eventsOf(told)) history.add(event);
   return history.posted;
 }

@@ -6,24 +6,19 @@ import { decodeFunctionData, encodeFunctionResult, keccak256 } from "viem/utils"
 import type { Fetch } from "../src/chain/endpoint";
 import { Market } from "../src/chain/market";
 import { rpcOf } from "../src/chain/rpc";
-import { fromHex, type Hex } from "../src/core/bytes";
-import type { Contract, Network } from "../src/core/network";
+import { fromHex, type Hex, hexNumber } from "../src/core/bytes";
+import type { Network } from "../src/core/network";
 import { jobIdOfWords } from "../src/core/terms";
 import { pack, type TermsWords } from "../src/core/words";
 import { JOB_REGISTRY_READS } from "../src/generated/reads/job-registry";
 import { LENS_READS } from "../src/generated/reads/lens";
 import { CONTRACTS, NODE_PARAMETERS } from "../src/generated/contracts";
 import { WORDS } from "../src/generated/words";
-import { vectors } from "./vectors";
+import { type Brief, hashOf, type Life, livesOf, txOf } from "./lives";
 
-type Brief = readonly [number, readonly Hex[], Hex, number, number];
+export { hashOf, txOf };
 
-export interface Told {
-  readonly contracts: Readonly<Record<Contract, Hex>>;
-  readonly jobChainId: number;
-  readonly logs: readonly Brief[];
-  readonly times: readonly (readonly [number, number])[];
-  readonly now: number;
+export interface Told extends Life {
   readonly jobs: readonly {
     readonly job: Hex;
     readonly header: string | null;
@@ -36,7 +31,7 @@ export interface Told {
   }[];
 }
 
-export const told = vectors<Readonly<Record<string, Told>>>("books")["native"] as Told;
+export const told = livesOf<Told>()["native"] as Told;
 const POSTED = "0x6bbbad1f5b";
 
 export type Params = readonly unknown[];
@@ -44,9 +39,6 @@ export type Params = readonly unknown[];
 export type Lie = (method: string, params: Params, result: unknown) => unknown;
 
 export const HEAD = Math.max(...told.logs.map(([, , , block]) => block)) + 3;
-export const hashOf = (block: number): Hex => `0x00${block.toString(16).padStart(62, "0")}`;
-export const txOf = (block: number): Hex => `0x7c${block.toString(16).padStart(62, "0")}`;
-const quantity = (value: number | bigint): Hex => `0x${value.toString(16)}`;
 const codeOf = (address: unknown): Hex => `0xfe${String(address).slice(2)}`;
 
 export const network: Network = {
@@ -117,21 +109,21 @@ function rawLog([contract, topics, data, block, logIndex]: Brief) {
     address: Object.values(told.contracts)[contract] as Hex,
     topics,
     data,
-    blockNumber: quantity(block),
+    blockNumber: hexNumber(block),
     blockHash: hashOf(block),
     transactionHash: txOf(block),
-    logIndex: quantity(logIndex),
+    logIndex: hexNumber(logIndex),
   };
 }
 
 function blockOf(number: number) {
   const time = new Map(told.times).get(number) ?? told.now;
   const parentHash = hashOf(Math.max(0, number - 1));
-  return { number: quantity(number), hash: hashOf(number), parentHash, timestamp: quantity(time) };
+  return { number: hexNumber(number), hash: hashOf(number), parentHash, timestamp: hexNumber(time) };
 }
 
 function answer(method: string, params: Params): unknown {
-  if (method === "eth_chainId") return quantity(told.jobChainId);
+  if (method === "eth_chainId") return hexNumber(told.jobChainId);
   if (method === "eth_getCode") return codeOf(params[0]);
   if (method === "eth_getBlockByNumber") return blockOf(params[0] === "latest" ? HEAD : Number(params[0]));
   if (method === "eth_getBlockByHash") return blockOf(Number.parseInt(String(params[0]).slice(4), 16));

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Hex } from "../src/core/bytes";
 import { Course, deniedBy, keeperPlace, needsSecond } from "../src/core/course";
 import { isUnitEvent, type MarketEvent } from "../src/core/events";
-import { type Log, Strays } from "../src/core/logs";
-import type { Contract } from "../src/core/network";
+import { Strays } from "../src/core/logs";
 import { eventsIn, type Market } from "../src/core/posted";
 import { sharesIn } from "../src/core/receipt";
 import { bucketsOf } from "../src/core/spread";
@@ -12,27 +11,13 @@ import type { Node } from "../src/core/types";
 import { unpackUnit } from "../src/core/words";
 import { SENTINEL, ZERO_ADDRESS } from "../src/generated/bounds";
 import { STATE } from "../src/generated/states";
-import { vectors } from "./vectors";
+import { type Life, livesOf, logOf, marketOf } from "./lives";
 
-type Brief = readonly [number, readonly Hex[], Hex, number, number];
-
-interface Told {
-  readonly contracts: Readonly<Record<Contract, Hex>>;
-  readonly jobChainId: number;
-  readonly logs: readonly Brief[];
-  readonly times: readonly (readonly [number, number])[];
-  readonly now: number;
+interface Jobs {
   readonly jobs: readonly { readonly job: Hex; readonly units: readonly { readonly words: readonly [string, string, string] }[] }[];
 }
 
-const markets = Object.entries(vectors<Readonly<Record<string, Told>>>("books"));
-const hash = (first: string, block: number): Hex => `0x${first}${block.toString(16).padStart(62, "0")}`;
-
-function logOf(brief: Brief, told: Told): Log {
-  const [contract, topics, data, blockNumber, logIndex] = brief;
-  const address = Object.values(told.contracts)[contract] as Hex;
-  return { address, topics, data, blockNumber, logIndex, blockHash: hash("00", blockNumber), txHash: hash("7c", blockNumber) };
-}
+const markets = Object.entries(livesOf<Jobs>());
 
 interface Lived {
   readonly events: readonly MarketEvent[];
@@ -41,8 +26,8 @@ interface Lived {
   second(event: MarketEvent): number;
 }
 
-function lived(told: Told): Lived {
-  const market: Market = { contracts: told.contracts, jobChainId: BigInt(told.jobChainId) };
+function lived(told: Life): Lived {
+  const market = marketOf(told);
   const strays = new Strays();
   const events = [...eventsIn(told.logs.map((brief) => logOf(brief, told)), market, strays)];
   const times = new Map(told.times);

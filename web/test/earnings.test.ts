@@ -3,21 +3,14 @@ import { describe, expect, it } from "vitest";
 import type { Hex } from "../src/core/bytes";
 import { byDay, earningsOf, linesOf, stakeIn } from "../src/core/earnings";
 import type { MarketEvent } from "../src/core/events";
-import { type Log, Strays } from "../src/core/logs";
-import type { Contract } from "../src/core/network";
+import { Strays } from "../src/core/logs";
 import { eventsIn, postedOf } from "../src/core/posted";
 import { endsOf, tookBy } from "../src/core/took";
 import type { Terms } from "../src/core/types";
+import { hashOf, type Life, livesOf, logOf, marketOf } from "./lives";
 import { vectors } from "./vectors";
 
-type Brief = readonly [number, readonly Hex[], Hex, number, number];
-
-interface Told {
-  readonly contracts: Readonly<Record<Contract, Hex>>;
-  readonly jobChainId: number;
-  readonly logs: readonly Brief[];
-  readonly times: readonly (readonly [number, number])[];
-  readonly now: number;
+interface Nodes {
   readonly nodes: readonly (readonly [number, string, boolean])[];
 }
 
@@ -27,17 +20,12 @@ interface Books {
   readonly earnings: Readonly<Record<string, string>>;
 }
 
-const MARKETS = vectors<Readonly<Record<string, Told>>>("books");
+const MARKETS = livesOf<Nodes>();
 const BOOKS = vectors<Readonly<Record<string, readonly Books[]>>>("earnings");
-const hash = (block: number): Hex => `0x${block.toString(16).padStart(64, "0")}`;
 
-function eventsOf({ contracts, jobChainId, logs }: Told): { events: MarketEvent[]; terms: (job: Hex) => Terms | undefined } {
-  const market = { contracts, jobChainId: BigInt(jobChainId) };
-  const all = logs.map(([contract, topics, data, blockNumber, logIndex]): Log => {
-    const address = Object.values(contracts)[contract] as Hex;
-    return { address, topics, data, blockNumber, blockHash: hash(blockNumber), txHash: hash(blockNumber), logIndex };
-  });
-  const events = [...eventsIn(all, market, new Strays())];
+function eventsOf(life: Life): { events: MarketEvent[]; terms: (job: Hex) => Terms | undefined } {
+  const market = marketOf(life);
+  const events = [...eventsIn(life.logs.map((brief) => logOf(brief, life)), market, new Strays())];
   const posts = events.flatMap((event) => (event.name === "JobPosted" ? [postedOf(event, market)] : []));
   const terms = new Map(posts.map((one) => [one.jobId, one.terms]));
   return { events, terms: (job) => terms.get(job) };
@@ -46,7 +34,7 @@ function eventsOf({ contracts, jobChainId, logs }: Told): { events: MarketEvent[
 const cases = Object.entries(BOOKS).flatMap(([name, books]) => books.map((one) => [name, one.node, one] as const));
 
 describe.each(cases)("a %s market's node %i", (name, node, told) => {
-  const market = MARKETS[name] as Told;
+  const market = MARKETS[name] as Life & Nodes;
   const { events, terms } = eventsOf(market);
   const lines = linesOf(events, node, terms);
 
@@ -61,7 +49,7 @@ describe.each(cases)("a %s market's node %i", (name, node, told) => {
   });
 
   it("has them by day, and nothing is lost between", () => {
-    const days = byDay(lines, new Map(market.times.map(([block, second]) => [hash(block), second])));
+    const days = byDay(lines, new Map(market.times.map(([block, second]) => [hashOf(block), second])));
     expect(days.map(({ day }) => day)).toEqual([...days.map(({ day }) => day)].sort().reverse());
     expect(days.reduce((sum, { of }) => sum + of.net, 0n)).toBe(earningsOf(lines).net);
     expect(byDay(lines, new Map()).map(({ day }) => day)).toEqual(lines.length === 0 ? [] : [""]);

@@ -4,7 +4,6 @@ import * as money from "../src/core/money";
 import * as pay from "../src/core/pay";
 import type { Header, Policy, Terms, Unit } from "../src/core/types";
 import { unpackHeader, unpackKept } from "../src/core/words";
-import { STATE } from "../src/generated/states";
 import { big, type Json, policyOf, result, termsOf, unitOf } from "./lanes";
 import { vectors } from "./vectors";
 
@@ -50,23 +49,14 @@ const FUNCTIONS: Readonly<Record<string, (c: Given) => unknown>> = {
   baseBond: (c) => money.baseBond(c.terms, c.policy),
   bond: (c) => money.bond(c.terms, c.policy),
   slashOf: (c) => money.slashOf(c.terms, c.policy),
-  giveUpBurn: (c) => money.giveUpBurn(c.terms, c.policy),
-  tipToBurn: (c) => money.tipToBurn(c.terms, c.unit),
   ramp: (c) => money.ramp(c.amount, c.overdue),
   settleReward: (c) => money.settleReward(c.terms, c.overdue),
   reclaimReward: (c) => money.reclaimReward(c.terms, c.amount, c.overdue),
   expireReward: (c) => money.expireReward(c.terms, c.unit, c.overdue),
   expireRewardOfRest: (c) => money.expireReward(c.terms, null, c.overdue),
   reserved: (c) => pay.reserved(c.unit, c.kept),
-  billedSeconds: (c) => pay.billedSeconds(c.terms, c.unit, c.seconds),
-  billedSecondsUnshared: (c) => pay.billedSeconds(c.terms, c.unit),
-  payAtSettle: (c) => pay.payAtSettle(c.terms, c.unit, c.seconds),
-  payAtSettleUnshared: (c) => pay.payAtSettle(c.terms, c.unit),
   checkpointPays: (c) => pay.checkpointPays(c.terms, c.policy, c.unit, c.kept),
-  payAtClose: (c) => pay.payAtClose(c.terms, c.policy, c.unit),
-  payAtVoid: (c) => pay.payAtVoid(c.terms, c.policy, c.unit),
   feeOf: (c) => pay.feeOf(c.amount, c.policy),
-  wholeFee: (c) => pay.wholeFee(c.terms, c.policy, c.unit),
 };
 
 const given = (one: Case): Given => ({
@@ -102,9 +92,7 @@ describe("money", () => {
     expect(money.slashOf(terms, policy)).toBe(1_016n);
     expect([0, 200, 600].map((overdue) => money.reclaimReward(terms, 1_016n, overdue))).toEqual([125n, 250n, 254n]);
     expect(money.expireReward(terms, null, 10)).toBe(262n);
-    const paid = pay.payAtSettle(terms, unit);
-    expect([paid, pay.feeOf(paid, policy), pay.payAtVoid(terms, policy, unit)]).toEqual([4_250n, 212n, 15_000n]);
-    expect(pay.payAtClose(terms, policy, { ...unit, state: STATE.CLOSING, mark: 107 })).toBe(16_750n);
+    expect(pay.feeOf(4_250n, policy)).toBe(212n);
     expect(money.bond({ ...terms, bondBps: 10_000_000 }, policy)).toBe(20_334_000n);
   });
 });

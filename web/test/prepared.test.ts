@@ -9,6 +9,7 @@ import { documentText, documentsOf, MOST_CALLS, MOST_TEXT, type Prepared, prepar
 import { jobId } from "../src/core/terms";
 import { tellOf } from "../src/core/told";
 import { JOB_REGISTRY_CALLS } from "../src/generated/calls/job-registry";
+import { NODE_REGISTRY_CALLS } from "../src/generated/calls/node-registry";
 import { STEWARD_CALLS } from "../src/generated/calls/steward";
 import { STEWARD_READS } from "../src/generated/reads/steward";
 import { TOKEN_CALLS } from "../src/generated/calls/token";
@@ -131,6 +132,10 @@ describe("a prepared call", () => {
       const document = { ...other("pause").document, data };
       await expect(preparedOf(JSON.stringify(document), NETWORKS.coin)).rejects.toThrow("calls nothing of Steward");
     }
+    // What the page itself signs for keepers is in no file either.
+    const data = encodeFunctionData({ abi: NODE_REGISTRY_CALLS, functionName: "check_liveness", args: [[1n], ANYBODY] });
+    const document = { ...other("pause").document, to: NETWORKS.coin.contracts.NodeRegistry, data };
+    await expect(preparedOf(JSON.stringify(document), NETWORKS.coin)).rejects.toThrow("calls nothing of NodeRegistry");
   });
 
   it("has the words of no other call", async () => {

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 
 import * as reputation from "../src/core/reputation";
 import type { NodeState } from "../src/core/types";
-import { unpackAccused, unpackNodeState, unpackUnit } from "../src/core/words";
-import { big, type Json, result } from "./lanes";
+import { unpackNodeState } from "../src/core/words";
+import { type Json, result } from "./lanes";
 import { vectors } from "./vectors";
 
 interface Case {
@@ -15,12 +15,6 @@ interface Case {
   readonly ok: boolean;
   readonly weight: number;
   readonly now: number;
-  readonly fee: string;
-  readonly reference: string;
-  readonly dead: boolean;
-  readonly rationed: boolean;
-  readonly accused: string;
-  readonly unit: string;
   readonly out?: Json;
   readonly code?: string;
 }
@@ -40,9 +34,6 @@ const CALLS: Readonly<Record<string, (one: Case) => unknown>> = {
   reputation: (one) => reputation.reputation(one.r, one.s),
   observe: (one) => changed(reputation.observe(hot(one), one.ok, one.weight, one.now)),
   reject: (one) => changed(reputation.reject(hot(one), one.now)),
-  feeWeight: (one) => reputation.feeWeight(big(one.fee), big(one.reference)),
-  reclaimWeight: (one) => reputation.reclaimWeight(hot(one), big(one.fee), big(one.reference), one),
-  accused: (one) => reputation.accusedAtSettle(unpackAccused(BigInt(one.accused)), unpackUnit(BigInt(one.unit))),
 };
 
 describe("a node's record", () => {

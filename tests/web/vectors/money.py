@@ -49,23 +49,14 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
     "baseBond": lambda c: formulas.base_bond(c.terms, c.policy),
     "bond": lambda c: formulas.bond(c.terms, c.policy),
     "slashOf": lambda c: formulas.slash_of(c.terms, c.policy),
-    "giveUpBurn": lambda c: formulas.give_up_burn(c.terms, c.policy),
-    "tipToBurn": lambda c: formulas.tip_to_burn(c.terms, c.unit),
     "ramp": lambda c: formulas.ramp(c.amount, c.overdue),
     "settleReward": lambda c: formulas.settle_reward(c.terms, c.overdue),
     "reclaimReward": lambda c: formulas.reclaim_reward(c.terms, c.amount, c.overdue),
     "expireReward": lambda c: formulas.expire_reward(c.terms, c.unit, c.overdue),
     "expireRewardOfRest": lambda c: formulas.expire_reward(c.terms, None, c.overdue),
     "reserved": lambda c: formulas.reserved(c.unit, c.kept),
-    "billedSeconds": lambda c: formulas.billed_seconds(c.terms, c.unit, c.seconds),
-    "billedSecondsUnshared": lambda c: formulas.billed_seconds(c.terms, c.unit),
-    "payAtSettle": lambda c: formulas.pay_at_settle(c.terms, c.unit, c.seconds),
-    "payAtSettleUnshared": lambda c: formulas.pay_at_settle(c.terms, c.unit),
     "checkpointPays": lambda c: formulas.checkpoint_pays(c.terms, c.policy, c.unit, c.kept),
-    "payAtClose": lambda c: formulas.pay_at_close(c.terms, c.policy, c.unit),
-    "payAtVoid": lambda c: formulas.pay_at_void(c.terms, c.policy, c.unit),
     "feeOf": lambda c: formulas.fee_of(c.amount, c.policy),
-    "wholeFee": lambda c: formulas.whole_fee(c.terms, c.policy, c.unit),
 }
 
 

@@ -1,4 +1,4 @@
-"""Records of nodes: decay, estimate, observations, verdicts, the weights of fees and reclaims, and who is accused."""
+"""Records of nodes: decay, estimate, observations and verdicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from hearth.protocol import reputation, words
 from hearth.protocol.reputation import HALF_LIFE, ONE, STEP, VERDICT
-from hearth.protocol.types import Accused, NodeId, NodeState, Outcome, UnitFlag
+from hearth.protocol.types import NodeState
 from tests.web.vectors import _drawn
 from tests.web.vectors._drawn import NOW, lane
 from tests.web.vectors._plain import outcome, plain
@@ -26,9 +26,6 @@ def cases() -> dict[str, Any]:
         "reputation": [{"r": r, "s": s, "out": reputation.reputation(r, s)} for r, s in [(0, 0), (ONE, 0), *lanes]],
         "observe": [*_row(random), *_seasoning(), *(_observe(random) for _ in range(140))],
         "reject": [_reject(random) for _ in range(25)],
-        "feeWeight": [_fee_weight(random) for _ in range(40)],
-        "reclaimWeight": [_reclaim_weight(random) for _ in range(40)],
-        "accused": [_accused(random) for _ in range(80)],
     }
 
 
@@ -81,35 +78,3 @@ def _reject(random: Random) -> dict[str, Any]:
     now = max(0, state.rep_time + random.choice((0, STEP, random.randrange(10**7), -STEP)))
     found = outcome(lambda: _state(reputation.reject(state, now)))
     return {"hot": hex(words.pack_node_state(state)), "now": now, **found}
-
-
-def _fee_weight(random: Random) -> dict[str, Any]:
-    reference = random.choice((0, 1, 300, 10**14, lane(random, 80, 1)))
-    fee = random.choice((0, 1, reference // 3, reference, max(0, reference - 1), lane(random, 80)))
-    found = outcome(lambda: reputation.fee_weight(fee, reference))
-    return {"fee": str(fee), "reference": str(reference), **found}
-
-
-def _reclaim_weight(random: Random) -> dict[str, Any]:
-    state = _drawn.drawn_node_state(random)
-    fee, reference = random.choice((0, 1, 100, 299, 10**20)), random.choice((0, 300, 300, 300))
-    dead, rationed = random.random() < 0.5, random.random() < 0.5
-    found = outcome(lambda: reputation.reclaim_weight(state, fee, reference, dead=dead, rationed=rationed))
-    hot = hex(words.pack_node_state(state))
-    return {"hot": hot, "fee": str(fee), "reference": str(reference), "dead": dead, "rationed": rationed, **found}
-
-
-def _accused(random: Random) -> dict[str, Any]:
-    unit = replace(
-        _drawn.drawn_unit(random),
-        node=NodeId(random.choice((1, 2))),
-        flags=UnitFlag(random.choice((16, 16, 16, 48, 32))),
-        outcome=random.choice((Outcome.OK, Outcome.OK, Outcome.OK, Outcome.OK, Outcome.EXIT)),
-    )
-    at = max(0, unit.started - random.choice((0, 1, 3_598, 3_599, 3_600, 3_601, -5)))
-    accused = Accused(NodeId(random.choice((0, 1, 2, 3))), min(at, 2**40 - 1))
-    return {
-        "accused": hex(words.pack_accused(accused)),
-        "unit": hex(words.pack_unit(unit)),
-        "out": reputation.accused_at_settle(accused, unit),
-    }

@@ -1,7 +1,7 @@
 // The course of a market, read once and then as it grows: every event of its jobs, its money and its nodes up to a block. The
 // logs are those that the books are made of, so that what one has read the other finds.
 
-import { Course, needsSecond, type Told } from "../core/course";
+import { Course, needsSecond, type CourseTold } from "../core/course";
 import type { MarketEvent } from "../core/events";
 import { type Log, Strays } from "../core/logs";
 import { eventsIn } from "../core/posted";
@@ -34,13 +34,13 @@ export class CourseReader {
 
   // Read on up to a block, and return all that was told so far; one reading at a time. `tell` hears up to which block it has
   // read. Throws what reading throws: what was read until then stays.
-  read(at: Block, tell: (block: number) => void): Promise<Told> {
+  read(at: Block, tell: (block: number) => void): Promise<CourseTold> {
     const turn = this.#turn.then(() => this.#read(at, tell));
     this.#turn = turn.catch(() => undefined);
     return turn;
   }
 
-  async #read(at: Block, tell: (block: number) => void): Promise<Told> {
+  async #read(at: Block, tell: (block: number) => void): Promise<CourseTold> {
     const { network, past } = this.market;
     const { Escrow, JobRegistry, NodeRegistry } = network.contracts;
     const range = { from: this.#upTo + 1, to: at.number, backwards: false };

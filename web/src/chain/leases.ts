@@ -1,7 +1,7 @@
 // Jobs as they are stored: what stands first of each, and the touched units of arrays.
 
 import type { Hex } from "../core/bytes";
-import type { UnitStatus } from "../core/history";
+import type { UnitStatus } from "../core/replay";
 import type { Posted } from "../core/posted";
 import { jobOf, resumedFrom, type StoredUnit, storedLease } from "../core/stored";
 import type { Header } from "../core/types";

@@ -24,7 +24,7 @@ import { type Verdict, verify } from "./verify";
 export const SAMPLE = 64;
 // Stretches of blocks that are drawn by chance, each as wide as the provider serves: logs that were left out are in one of
 // them as likely as those that are there.
-export const STRETCHES = 8;
+const STRETCHES = 8;
 
 export interface Compared {
   readonly verdict: Verdict;

@@ -4,7 +4,7 @@
 
 import { bookFaults, type Books, holdFaults, stakeFaults } from "../core/books";
 import type { Hex } from "../core/bytes";
-import { History, type UnitStatus } from "../core/history";
+import { Replay, type UnitStatus } from "../core/replay";
 import { Strays } from "../core/logs";
 import { eventsIn, type Posted } from "../core/posted";
 import { storedUnit } from "../core/stored";
@@ -54,21 +54,21 @@ export function verify(market: Market, at: Block, tell: (block: number) => void)
 async function compare(market: Market, at: Block, tell: (block: number) => void): Promise<Verdict> {
   const { network } = market;
   const strays = new Strays();
-  const history = await replay(market, at, tell, strays);
-  const { books } = history;
-  const jobs = await readJobs(market, [...history.posted.values()], at);
+  const replayed = await replay(market, at, tell, strays);
+  const { books } = replayed;
+  const jobs = await readJobs(market, [...replayed.posted.values()], at);
   const { overview, nodes } = await readFleet(market, at);
   const here = new Set(nodes.filter((node) => node.owner !== ZERO_ADDRESS).map((node) => node.id));
 
   const holds = new Map<Hex, bigint>();
-  const told = jobs.map(({ posted, header, units }) => history.compare(posted, header, units, here, holds));
+  const told = jobs.map(({ posted, header, units }) => replayed.compare(posted, header, units, here, holds));
   const credits = await readCredits(market, books, at);
   const locks = await readLocks(market, books, holds, at);
   const { held, tracked } = overview;
   const { JobRegistry, NodeRegistry } = network.contracts;
   const faults = [
     ...bookFaults(books, { held, tracked, credits, locks }, network.asset.address !== null),
-    ...history.faults,
+    ...replayed.faults,
     ...stakeFaults(books, nodes, NodeRegistry),
     ...holdFaults(books, holds, JobRegistry, locks.get(JobRegistry) ?? new Map()),
   ];
@@ -78,7 +78,7 @@ async function compare(market: Market, at: Block, tell: (block: number) => void)
     units: jobs.reduce((sum, { posted }) => sum + leasesOf(posted.terms), 0),
     settled: told.reduce((sum, one) => sum + one.settled, 0),
     failed: told.reduce((sum, one) => sum + one.failed, 0),
-    reclaimed: history.reclaimed,
+    reclaimed: replayed.reclaimed,
     owed: books.total,
     held,
     solvent: faults.length === 0,
@@ -87,17 +87,17 @@ async function compare(market: Market, at: Block, tell: (block: number) => void)
   };
 }
 
-async function replay(market: Market, at: Block, tell: (block: number) => void, strays: Strays): Promise<History> {
+async function replay(market: Market, at: Block, tell: (block: number) => void, strays: Strays): Promise<Replay> {
   const { network } = market;
   const filter = { addresses: [network.contracts.Escrow, network.contracts.JobRegistry], topics: [] };
   const range = { from: network.deployBlock, to: at.number, backwards: false };
-  const history = new History(network, strays);
+  const replayed = new Replay(network, strays);
   for await (const piece of market.past.logs(filter, range, new Span())) {
-    for (const event of eventsIn(piece.logs, network, strays)) history.add(event);
+    for (const event of eventsIn(piece.logs, network, strays)) replayed.add(event);
     tell(piece.to);
   }
-  history.end();
-  return history;
+  replayed.end();
+  return replayed;
 }
 
 async function readJobs(market: Market, posted: readonly Posted[], at: Block): Promise<Stored[]> {

@@ -33,13 +33,13 @@ export function changeOf(op: bigint, word: bigint, salt: bigint): Change {
 }
 
 // Say whether the word of such a change is an address.
-export const namesAnAddress = (op: ChangeOp): boolean => WITH_ADDRESS.has(op);
+const namesAnAddress = (op: ChangeOp): boolean => WITH_ADDRESS.has(op);
 
 // Return what the Steward knows a change by.
 export const changeId = (change: Change): Hex => keccakOf([BigInt(change.op), change.word, change.salt]);
 
 // Return the address that a change's word is.
-export const changeAddress = (change: Change): Hex => hexAddress(change.word);
+const changeAddress = (change: Change): Hex => hexAddress(change.word);
 
 // Return what a change does, in one line that needs nothing else; amounts are of the market's asset.
 export function changeInWords(change: Change, asset: Asset): string {

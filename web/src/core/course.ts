@@ -45,7 +45,8 @@ export interface Earner {
   readonly acts: ReadonlyMap<Earning, number>;
 }
 
-export interface Told {
+// What all events so far tell of a market.
+export interface CourseTold {
   readonly steps: readonly Step[];
   readonly tiers: readonly TierCourse[];
   readonly earners: readonly Earner[];
@@ -54,7 +55,7 @@ export interface Told {
 }
 
 // What a job's needs call a tier: that of the GPU it asks for.
-export const tierOfNeeds = ({ gpuCount, tier }: Needs): string => (gpuCount === 0 ? "none" : tier === 0 ? "any GPU" : slugOf(tier));
+const tierOfNeeds = ({ gpuCount, tier }: Needs): string => (gpuCount === 0 ? "none" : tier === 0 ? "any GPU" : slugOf(tier));
 
 interface JobCourse {
   readonly posted: Posted;
@@ -130,7 +131,7 @@ export class Course {
   }
 
   // Return what was told so far.
-  told(): Told {
+  told(): CourseTold {
     const tiers = [...this.#tiers].map(([tier, ends]): TierCourse => {
       const waits = [...ends.waits].sort((a, b) => a - b);
       const prices = [...ends.rates].sort(([a], [b]) => a - b).map(([day, rates]) => ({ day, median: medianBig(rates) ?? 0n, count: rates.length }));
@@ -248,7 +249,7 @@ export class Course {
 
 // Say what events lack by themselves, or how the slots that they tell of differ from those in storage at the same block; "" for
 // neither.
-export function deniedBy({ steps, torn }: Pick<Told, "steps" | "torn">, nodes: readonly Node[]): string {
+export function deniedBy({ steps, torn }: Pick<CourseTold, "steps" | "torn">, nodes: readonly Node[]): string {
   if (torn !== "") return `a log is missing before ${torn}`;
   const told = steps.at(-1) ?? { busy: 0, slots: 0 };
   const here = nodes.filter((node) => node.operator !== ZERO_ADDRESS);

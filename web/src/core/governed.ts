@@ -64,7 +64,7 @@ export function stateOfChange(state: bigint, now: number): ChangeState {
 export const pausableFrom = (pausedUntil: number): number => pausedUntil && pausedUntil - PAUSE_TIME + PAUSE_EVERY;
 
 // Return which fields of `policy` a change of the policy replaces; none for other changes, or without a policy.
-export function changedValues(change: Change, policy: Policy | null, asset: Asset): ChangedValue[] {
+function changedValues(change: Change, policy: Policy | null, asset: Asset): ChangedValue[] {
   if (change.op !== CHANGE_OP.SET_POLICY || policy === null) return [];
   const after = unpackPolicy(change.word);
   return POLICY_FIELDS.filter(([, field]) => policy[field] !== after[field]).map(([name, field, kind]) => ({

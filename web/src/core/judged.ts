@@ -59,7 +59,7 @@ export function judgedUnits(view: JobView, events: readonly MarketEvent[], asset
 }
 
 // Return the second at which the time of a unit's judge ends.
-export const judgedUntil = (terms: Terms, unit: Unit): number =>
+const judgedUntil = (terms: Terms, unit: Unit): number =>
   (terms.flags & TERMS_FLAG.PROVEN) === 0 ? challengeEnd(terms, unit) : terms.deadline + terms.challengeWindow;
 
 // Return the word of the terms that commits to a set of attesters: keccak256(abi_encode(keys, quorum)).

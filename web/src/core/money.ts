@@ -1,9 +1,9 @@
 // What leases cost, hold and reserve, and what their keepers earn. Mirrors the section "money" of
-// hearth/protocol/formulas.py; what a result is paid is in pay.ts. Amounts are base units, rates base units x 1e6 per
+// hearth/protocol/formulas.py; what kept checkpoints are paid is in pay.ts. Amounts are base units, rates base units x 1e6 per
 // second, times chain seconds. Prices and bonds are rounded up, what is paid out down.
 
 import { BPS, RATE_SCALE, SLASH_DIVISOR, ZERO_HASH } from "../generated/bounds";
-import { BILLING, STATE, UNIT_FLAG } from "../generated/states";
+import { BILLING, STATE } from "../generated/states";
 import { ceilDiv, floorDiv, floorDivInt, maxBig, minBig } from "./numbers";
 import { type Header, isTerminal, leasesOf, type Policy, type Terms, type Unit } from "./types";
 
@@ -83,15 +83,6 @@ export const bond = (terms: Terms, policy: Policy): bigint =>
 
 // Return what a lost lease costs the node, its caller's reward included; it goes by the base bond.
 export const slashOf = (terms: Terms, policy: Policy): bigint => floorDiv(baseBond(terms, policy), SLASH_DIVISOR);
-
-// Return what giving a lease up burns: what a reclaim would, less the most that its caller gets.
-export function giveUpBurn(terms: Terms, policy: Policy): bigint {
-  const slash = slashOf(terms, policy);
-  return slash - floorDiv(slash, 4n);
-}
-
-// Return what a lost lease burns at least, where a match began it: what its proposer was paid.
-export const tipToBurn = (terms: Terms, unit: Unit): bigint => (unit.flags & UNIT_FLAG.ACKED ? tip(terms) : 0n);
 
 // Grow a keeper's pay from 1x to 4x over 600 s since the action became valid, rounding down.
 export function ramp(base: bigint, overdue: number): bigint {

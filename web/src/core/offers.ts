@@ -44,7 +44,7 @@ export interface Rules {
   readonly minimumStake: bigint;
 }
 
-export const ANYTHING: Wanted = { tier: 0, vramGib: 0n, most: undefined, zone: undefined };
+const ANYTHING: Wanted = { tier: 0, vramGib: 0n, most: undefined, zone: undefined };
 
 // Read what is asked for as it is written, "" for no wish: a slug, "40" (GiB) or "40GiB", "2/h", a zone's slug. Throws
 // UNKNOWN_TIER, UNKNOWN_ZONE, BAD_SIZE, BAD_RATE, BAD_AMOUNT.

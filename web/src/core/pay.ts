@@ -1,12 +1,12 @@
-// What a unit's end pays: the result's seconds, kept checkpoints, fees. Mirrors the section "money" of
+// What a unit's end pays for kept checkpoints, and the fees of a pay. Mirrors that part of the section "money" of
 // hearth/protocol/formulas.py from `reserved` on. Pay and fees are base units, rounded down.
 
 import { BPS, CHECKPOINT_SHARE, MAX_RESUMED, RATE_SCALE } from "../generated/bounds";
-import { BILLING, OUTCOME } from "../generated/states";
+import { OUTCOME } from "../generated/states";
 import { HearthError } from "./errors";
-import { leaseSeconds, price, topped } from "./money";
-import { floorDiv, minBig } from "./numbers";
-import { deadlineAt, type Kept, type Policy, submittedAt, type Terms, type Unit } from "./types";
+import { leaseSeconds, topped } from "./money";
+import { floorDiv } from "./numbers";
+import type { Kept, Policy, Terms, Unit } from "./types";
 
 // Kept checkpoints by the attempt that left them.
 export type KeptByAttempt = ReadonlyMap<number, Kept>;
@@ -26,21 +26,6 @@ export function reserved(unit: Unit, kept: KeptByAttempt): number {
   const record = keptOf(kept, unit.resume);
   return record.before + record.seconds;
 }
-
-// Return the seconds that a SUBMITTED unit bills, whether it was cancelled meanwhile or not. `shared` are those that
-// `reserved` keeps for the checkpoints which it was made of.
-export function billedSeconds(terms: Terms, unit: Unit, shared = 0): number {
-  const limit = leaseSeconds(topped(terms, unit));
-  if (terms.billing === BILLING.FUEL) return Math.min(unit.seconds, limit);
-  if (terms.billing === BILLING.METERED) {
-    return Math.min(submittedAt(unit) - unit.started, Math.max(0, limit - shared));
-  }
-  return limit;
-}
-
-// Return a SUBMITTED unit's pay before the fee; `shared` as in billedSeconds.
-export const payAtSettle = (terms: Terms, unit: Unit, shared = 0): bigint =>
-  minBig(price(topped(terms, unit)), payFor(unit.rate, billedSeconds(terms, unit, shared)));
 
 // Return what a SUBMITTED unit's settling pays for kept checkpoints, newest first, nodes that left included. All that a
 // unit bills stays within its seconds: the oldest checkpoint has them first, each later one what is left, MAX_RESUMED
@@ -68,26 +53,8 @@ export function checkpointPays(
   return pays;
 }
 
-// Return the pay of a CLOSING unit whose notice is over, before the fee.
-export function payAtClose(terms: Terms, policy: Policy, unit: Unit): bigint {
-  const whole = topped(terms, unit);
-  const seconds = Math.min(deadlineAt(unit) - unit.started, leaseSeconds(whole)) + policy.startFeeSeconds;
-  return minBig(price(whole), payFor(unit.rate, seconds));
-}
-
-// Return the pay of a unit that its judge voids, before the fee: the start fee.
-export const payAtVoid = (terms: Terms, policy: Policy, unit: Unit): bigint =>
-  minBig(price(topped(terms, unit)), payFor(unit.rate, policy.startFeeSeconds));
-
 // Return the treasury's share of a pay, rounding down.
 export const feeOf = (pay: bigint, policy: Policy): bigint => floorDiv(pay * BigInt(policy.feeBps), BPS);
-
-// Return the fee of a lease of which every second is billed: what its failure weighs by. It is as posted: a submitter
-// who tops up a lease that fails could else make the failure heavier.
-export const wholeFee = (terms: Terms, policy: Policy, unit: Unit): bigint =>
-  feeOf(minBig(price(terms), payFor(unit.rate, leaseSeconds(terms))), policy);
-
-const payFor = (rate: bigint, seconds: number): bigint => floorDiv(rate * BigInt(seconds), RATE_SCALE);
 
 function keptOf(kept: KeptByAttempt, attempt: number): Kept {
   const record = kept.get(attempt);

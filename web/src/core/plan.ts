@@ -120,7 +120,7 @@ export function deadlineOf(spec: JobSpec, policy: Policy, now: number): number {
 
 // The seconds in which proposals compete; 0 is open claim; by default the policy's minimum. Throws BAD_WINDOW
 // for a window below the market's.
-export function matchWindowOf(spec: JobSpec, policy: Policy): number {
+function matchWindowOf(spec: JobSpec, policy: Policy): number {
   const text = spec.match.window;
   if (text === null) return policy.minMatchWindow;
   const window = parseDuration(text);
@@ -132,7 +132,7 @@ export function matchWindowOf(spec: JobSpec, policy: Policy): number {
 
 // The seconds from submit in which a judge may act; by default the policy's minimum, 0 without a judge. Throws
 // BAD_WINDOW.
-export function challengeWindowOf(spec: JobSpec, policy: Policy): number {
+function challengeWindowOf(spec: JobSpec, policy: Policy): number {
   if (verifyMode(spec) === "none") return 0;
   const text = spec.verify.window;
   if (text === null) return policy.minChallengeWindow;
@@ -143,7 +143,7 @@ export function challengeWindowOf(spec: JobSpec, policy: Policy): number {
 }
 
 // The seconds between two checkpoints of a unit, 0 where none are made. Throws BAD_SPEC below the market's.
-export function checkpointEveryOf(spec: JobSpec, policy: Policy): number {
+function checkpointEveryOf(spec: JobSpec, policy: Policy): number {
   if (spec.checkpoint === null) return 0;
   const every = parseDuration(spec.checkpoint.every);
   if (every >= policy.minCheckpoint) return every;

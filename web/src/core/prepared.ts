@@ -47,10 +47,10 @@ export interface Prepared {
   readonly document: Hex | undefined;
 }
 
-export type Callee = keyof typeof CALLS;
+export type Callee = keyof typeof TAKES;
 // Something for each function of each contract that is prepared, by their names.
 export type ByCall<Value, Contract extends Callee = Callee> = {
-  readonly [One in Contract]: Readonly<Record<keyof (typeof CALLS)[One]["takes"], Value>>;
+  readonly [One in Contract]: Readonly<Record<keyof (typeof TAKES)[One], Value>>;
 };
 
 // Look one up. Throws BAD_TX for a function that has none.
@@ -77,41 +77,40 @@ const nothing = (_: Args): bigint => 0n;
 
 // What commands and this page prepare, and what each call takes of the market's asset, in base units. Any other function of these
 // contracts is refused: nobody prepares it. One that is added here needs its words in `told.ts` and its gas in `wallet/prepared.ts`.
-const CALLS = {
-  JobRegistry: {
-    abi: JOB_REGISTRY_CALLS,
-    takes: { post: (args: Args) => escrowAtPost(termsIn(args)), cancel: nothing, accept: nothing },
-  },
+const TAKES = {
+  JobRegistry: { post: (args: Args) => escrowAtPost(termsIn(args)), cancel: nothing, accept: nothing },
   NodeRegistry: {
-    abi: NODE_REGISTRY_CALLS,
-    takes: {
-      register: (args: Args) => args["stake"] as bigint,
-      add_stake: (args: Args) => args["amount"] as bigint,
-      update_offer: nothing,
-      set_ask: nothing,
-      set_operator: nothing,
-      offer_owner: nothing,
-      accept_owner: nothing,
-      exit_start: nothing,
-      exit_cancel: nothing,
-      exit_finish: nothing,
-    },
+    register: (args: Args) => args["stake"] as bigint,
+    add_stake: (args: Args) => args["amount"] as bigint,
+    update_offer: nothing,
+    set_ask: nothing,
+    set_operator: nothing,
+    offer_owner: nothing,
+    accept_owner: nothing,
+    exit_start: nothing,
+    exit_cancel: nothing,
+    exit_finish: nothing,
   },
-  Escrow: { abi: ESCROW_CALLS, takes: { withdraw: nothing } },
+  Escrow: { withdraw: nothing },
   Steward: {
-    abi: STEWARD_CALLS,
-    takes: {
-      queue: nothing,
-      drop: nothing,
-      drop_previous_policy: nothing,
-      pause: nothing,
-      accept_council: nothing,
-      execute: nothing,
-      accept_governor: nothing,
-    },
+    queue: nothing,
+    drop: nothing,
+    drop_previous_policy: nothing,
+    pause: nothing,
+    accept_council: nothing,
+    execute: nothing,
+    accept_governor: nothing,
   },
-  token: { abi: TOKEN_CALLS, takes: { approve: nothing } },
-} as const satisfies Record<string, { readonly abi: Abi; readonly takes: Readonly<Record<string, (args: Args) => bigint>> }>;
+  token: { approve: nothing },
+} as const satisfies Record<string, Readonly<Record<string, (args: Args) => bigint>>>;
+
+const ABIS: Readonly<Record<Callee, Abi>> = {
+  JobRegistry: JOB_REGISTRY_CALLS,
+  NodeRegistry: NODE_REGISTRY_CALLS,
+  Escrow: ESCROW_CALLS,
+  Steward: STEWARD_CALLS,
+  token: TOKEN_CALLS,
+};
 
 // Read a file: one hearth.tx/1, or a report that holds one or several under `prepared`, in their order. Throws BAD_TX.
 export function documentsOf(text: string): Document[] {
@@ -168,8 +167,8 @@ async function checked(one: Document, network: Network): Promise<Prepared> {
   if (BigInt(one.chainId) !== network.chainId) throw wrongMarket(`chain ${one.chainId}`, network);
   if (contract === undefined) throw wrongMarket(`contract ${one.to}, which is none that calls are prepared of in ${network.name}`, network);
   const { from, to, data, value, approve } = one;
-  const prepared = { ...(await decoded(contract, data)), from, to, data, value, approve };
-  const takes = takenBy(prepared);
+  const { takes, ...what } = await decoded(contract, data);
+  const prepared = { ...what, from, to, data, value, approve };
   const [pays, approves] = network.asset.address === null ? [takes, 0n] : [0n, takes];
   if (value !== pays || approve !== approves) {
     throw bad(`it pays ${value} and approves ${approve}, and ${prepared.function} takes ${pays} and ${approves}`);
@@ -188,11 +187,10 @@ function calleeOf(to: Hex, { contracts, asset }: Network): Callee | undefined {
   return (["JobRegistry", "NodeRegistry", "Escrow", "Steward"] as const).find((name) => contracts[name] === to);
 }
 
-// What a call's data says, and nothing beside it: whoever signs is shown all that is signed. Behind its arguments stands at most
+// What a call's data says, what it takes, and nothing beside it: whoever signs is shown all that is signed. Behind its arguments stands at most
 // the document that its `manifest` is the digest of, a manifest of a manifest's length.
-async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "contract" | "function" | "args" | "document">> {
-  const { takes } = CALLS[contract];
-  const abi: Abi = CALLS[contract].abi;
+async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "contract" | "function" | "args" | "document"> & { readonly takes: bigint }> {
+  const abi = ABIS[contract];
   let name = "";
   let given: readonly unknown[] = [];
   let plain = "";
@@ -204,9 +202,7 @@ async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "con
   } catch {
     name = "";
   }
-  if (!Object.hasOwn(takes, name)) {
-    throw bad(`its data calls nothing of ${contract} that is prepared for another machine`);
-  }
+  const takes = ofCall(TAKES, { contract, function: name });
   const inputs = abi.flatMap((entry) => (entry.type === "function" && entry.name === name ? [entry.inputs] : []))[0] ?? [];
   const args = Object.fromEntries(inputs.map((input, place) => [input.name ?? "", given[place]]));
   const more = data.slice(plain.length);
@@ -219,12 +215,8 @@ async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "con
     throw bad("what stands behind its arguments is no manifest, or longer than one");
   }
   // Of the token's ABI, EIP-20 names no arguments.
-  return { contract, function: name, args: contract === "token" ? { spender: given[0], amount: given[1] } : args, document };
-}
-
-function takenBy({ contract, function: name, args }: Prepared): bigint {
-  const takes: Readonly<Record<string, (args: Args) => bigint>> = CALLS[contract].takes;
-  return takes[name]?.(args) ?? 0n;
+  const named = contract === "token" ? { spender: given[0], amount: given[1] } : args;
+  return { contract, function: name, args: named, document, takes: takes(named) };
 }
 
 // Refuse what is not its sender's: a withdrawal pays him, and a job is his.

@@ -3,22 +3,16 @@
 // not fit the 32 bits that numbers are shifted in.
 
 import { BPS, REPUTATION } from "../generated/bounds";
-import { NODE_FLAG, OUTCOME, UNIT_FLAG } from "../generated/states";
+import { NODE_FLAG } from "../generated/states";
 import { HearthError } from "./errors";
 import { floorDiv, maxBig, minBig, small } from "./numbers";
-import type { Accused, NodeState, Unit } from "./types";
+import type { NodeState } from "./types";
 
-const { ACCUSATION_TIME, AFTER_TRIP, BREAKER, FAILURE, MEMORY, ONE, QUARANTINE_BASE, QUARANTINE_MAX } = REPUTATION;
+const { AFTER_TRIP, BREAKER, FAILURE, MEMORY, ONE, QUARANTINE_BASE, QUARANTINE_MAX } = REPUTATION;
 const { SEASONED_AT, STEP, SUCCESS, SUCCESSES_A_TRIP, VERDICT } = REPUTATION;
 const STEPS_A_HALVING = 256n;
 const MOST_HALVINGS = 32n;
 const MOST_TRIPS = 15n;
-
-// What a reclaim weighs by, beside the fee: whether the node is dead, and whether the hour's burn ration is used up.
-export interface Reclaim {
-  readonly dead: boolean;
-  readonly rationed: boolean;
-}
 
 // Halve a lane every 256 steps, with a quadratic approximation of 2^-x between (error < 0.3 %). Throws BAD_WORD for
 // steps back in time.
@@ -57,27 +51,6 @@ export function reject(state: NodeState, now: number): NodeState {
   const observed = observe(state, false, small(VERDICT), now);
   const until = Math.max(observed.quarantine, now + small(QUARANTINE_MAX));
   return { ...observed, quarantine: until, status: observed.status | NODE_FLAG.SLASHED };
-}
-
-// Return what a fee weighs: ONE x min(1, fee / reference), so that praise and blame both cost fees. Throws
-// DIVIDE_BY_ZERO.
-export const feeWeight = (fee: bigint, feeReference: bigint): number =>
-  small(minBig(ONE, floorDiv(ONE * fee, feeReference)));
-
-// Return the weight of a reclaim of a lease that would have paid `fee`, for the node state before it. The first reclaim
-// of a dead node counts its silence, as ONE, and further ones nothing. Above the ration all of it counts half.
-export function reclaimWeight(state: NodeState, fee: bigint, feeReference: bigint, reclaim: Reclaim): number {
-  const byFee = feeWeight(fee, feeReference);
-  const weight = reclaim.dead ? (state.silent ? 0 : small(ONE)) : byFee;
-  return reclaim.rationed ? small(floorDiv(BigInt(weight), 2n)) : weight;
-}
-
-// Return the node that the success of a SUBMITTED unit counts against, 0 for none: another one that declined the unit,
-// less than ACCUSATION_TIME before the attempt started that succeeded.
-export function accusedAtSettle(accused: Accused, unit: Unit): number {
-  const accuses = unit.outcome === OUTCOME.OK && (unit.flags & UNIT_FLAG.ACCUSED) !== 0;
-  if (!accuses || accused.node === unit.node) return 0;
-  return BigInt(unit.started) < BigInt(accused.at) + ACCUSATION_TIME ? accused.node : 0;
 }
 
 interface Lanes {

@@ -163,7 +163,7 @@ export function needsOf(resources: ResolvedResources, runtime: string, tiers: Ti
 
 // The table's slug for a GPU model in any common spelling: "RTX4090", "rtx 4090" and "rtx-4090" are one. Throws
 // UNKNOWN_TIER with the nearest slugs.
-export function tierSlug(name: string, tiers: Tiers = TIERS): string {
+function tierSlug(name: string, tiers: Tiers = TIERS): string {
   const wanted = squash(name);
   const slugs = [...tiers.keys()];
   const slug = slugs.find((one) => squash(one) === wanted);

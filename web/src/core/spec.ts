@@ -57,7 +57,7 @@ export function located(loaded: Pick<LoadedSpec, "source">, error: HearthError):
 }
 
 // What is wrong with a spec whose every field is well formed by itself.
-export function problemsOf(spec: JobSpec): Problem[] {
+function problemsOf(spec: JobSpec): Problem[] {
   return [
     ...program(spec),
     ...localSources(spec).flatMap(([where, src]) => rules.source(src, where)),
@@ -73,7 +73,7 @@ export function problemsOf(spec: JobSpec): Problem[] {
 }
 
 // Each part of a well formed spec that this version of the network does not offer, with its own code.
-export function unbuiltIn(spec: JobSpec): Problem[] {
+function unbuiltIn(spec: JobSpec): Problem[] {
   const problems: Problem[] = [];
   const mode = verifyMode(spec);
   if (mode === "referee" || mode === "retrial") {

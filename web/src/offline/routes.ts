@@ -3,7 +3,7 @@
 import { type Copy, INDEX } from "./copy";
 
 // In the address of a page that was opened from the copy, so that all it loads comes from there too: two builds never mix.
-export const KEPT = "kept";
+const KEPT = "kept";
 
 // What the server has for the reader alone, or of others: never looked at here.
 const NEVER = /^(?:local\.json$|networks\/|ipfs\/)/;

@@ -6,7 +6,7 @@ import { CourseReader } from "../chain/course";
 import type { Block } from "../chain/answers";
 import type { Market } from "../chain/market";
 import { readFleet } from "../chain/nodes";
-import { deniedBy, type Told } from "../core/course";
+import { deniedBy, type CourseTold } from "../core/course";
 import { useLoad } from "./load";
 import type { Context } from "./main";
 
@@ -15,7 +15,7 @@ const UNASKED = 200_000;
 
 // All that was told up to a block, and how its slots differ from those in storage there, "" where they do not.
 export interface Found {
-  readonly told: Told;
+  readonly told: CourseTold;
   readonly at: Block;
   readonly denied: string;
 }

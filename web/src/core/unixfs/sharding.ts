@@ -31,7 +31,7 @@ export async function* putDirectory(links: readonly Link[], path = ""): AsyncGen
 }
 
 // Return the block of a plain directory, its links sorted by the bytes of their names.
-export function encodeDirectory(links: readonly Link[]): Uint8Array<ArrayBuffer> {
+function encodeDirectory(links: readonly Link[]): Uint8Array<ArrayBuffer> {
   return encodeDagNode(encodeField(1, TYPE_DIRECTORY), [...links].sort((a, b) => compare(a.name, b.name)));
 }
 

@@ -21,7 +21,7 @@ export interface UnitStatus {
 }
 
 // What one job's units came to: settled, failed, and by index those with a result.
-export interface Told {
+export interface Tally {
   readonly settled: number;
   readonly failed: number;
   readonly results: ReadonlyMap<number, StoredUnit>;
@@ -30,7 +30,7 @@ export interface Told {
 type Paid = EventNamed<"CheckpointPaid">;
 export type ResultEvent = EventNamed<"Submitted"> | EventNamed<"Finished">;
 
-export class History {
+export class Replay {
   readonly books = new Books();
   readonly posted = new Map<Hex, Posted>();
   readonly faults: string[] = [];
@@ -87,7 +87,7 @@ export class History {
     stored: readonly UnitStatus[],
     here: ReadonlySet<number>,
     holds: Map<Hex, bigint>,
-  ): Told {
+  ): Tally {
     const { terms, jobId } = posted;
     const name = (index: number): string => `unit ${index} of ${jobId.slice(0, 14)}`;
     const told = { settled: 0, failed: 0, results: new Map<number, StoredUnit>() };
