@@ -69,7 +69,7 @@ export class Source {
 }
 
 // A location as people write it: "inputs[0].dst".
-function fieldName(where: Location): string {
+export function fieldName(where: Location): string {
   let text = "";
   for (const part of where) text += typeof part === "number" ? `[${part}]` : text ? `.${part}` : part;
   return text;
