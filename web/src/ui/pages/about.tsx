@@ -21,7 +21,7 @@ function Forget() {
     <section aria-labelledby="stored">
       <h2 id="stored">Stored in this browser</h2>
       <p>
-        Logs of the market, so that the next visit asks for the blocks since alone; a copy of this page, which opens without its
+        Logs of the market, so that the next visit asks for the blocks since alone; the jobs that it showed last; a copy of this page, which opens without its
         server; the theme; the token of hearth web. The record of
         the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
       </p>
