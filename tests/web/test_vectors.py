@@ -16,7 +16,7 @@ def test_vectors__of_the_library__are_those_in_the_folder(name: str) -> None:
 
 
 def test_vectors__every_file__has_a_module_and_a_reader() -> None:
-    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "web" / "test").glob("*.test.ts"))
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "web" / "test").glob("*.ts"))
 
     assert sorted(path.stem for path in DATA.glob("*.json")) == names()
     assert [name for name in names() if f'("{name}")' not in tests] == []

@@ -23,11 +23,13 @@ export interface Credit {
 }
 
 export function useCredit(market: Market | undefined, ground: Ground | undefined, account: Hex | undefined, terms: Terms | undefined): Credit {
-  const [chosen, choose] = useState(false);
+  // Whose credit is to pay: another account has chosen nothing.
+  const [chosen, setChosen] = useState<Hex>();
   const known = market !== undefined && ground !== undefined && account !== undefined;
   const purse = useLoad(known ? () => readPurse(market, ground.at, account) : undefined, account ?? "", [ground]);
   const most = purse.value === undefined || terms === undefined ? 0n : creditFor(purse.value.credit, escrowAtPost(terms));
-  return { purse, most, pays: chosen ? most : 0n, choose };
+  const pays = account !== undefined && chosen === account ? most : 0n;
+  return { purse, most, pays, choose: (wanted) => setChosen(wanted ? account : undefined) };
 }
 
 export function CreditBox({ credit, network }: { readonly credit: Credit; readonly network: Network }) {
