@@ -153,6 +153,8 @@ function down(error: unknown): never {
 
 // The journal's own database, which no clearing of caches touches.
 const STORE = new OwnStore("hearth.posted", "posted", "job");
+// What was posted here, [] where nothing ever was.
+export const everPosted = async (): Promise<readonly unknown[]> => ((await STORE.exists()) ? browserShelf.all() : []);
 export const browserShelf: Shelf = {
   all: () => STORE.use<unknown[]>("readonly", (store) => store.getAll()),
   put: async (record) => {

@@ -8,6 +8,11 @@ export class OwnStore {
     private readonly keyPath: string,
   ) {}
 
+  // Say whether there is one: to look makes none.
+  async exists(): Promise<boolean> {
+    return (await indexedDB.databases()).some(({ name }) => name === this.database);
+  }
+
   async use<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
     const { database, store, keyPath } = this;
     const open = await new Promise<IDBDatabase>((done, fail) => {
