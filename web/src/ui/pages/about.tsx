@@ -24,14 +24,9 @@ function Forget() {
     <section aria-labelledby="stored">
       <h2 id="stored">Stored in this browser</h2>
       <p>
-<<<<<<< HEAD
-        Logs of the market, so that the next visit asks for the blocks since alone; a copy of this page, which opens without its
-        server; the names of jobs whose files you read; the theme; the token of hearth web, or the market that you picked; the addresses that you
-        named. The record of
-=======
-        Logs of the market, so that the next visit asks for the blocks since alone; the jobs that it showed last; a copy of this page, which opens without its
-        server; the theme; the token of hearth web. The record of
->>>>>>> w8-texts
+        Logs of the market, so that the next visit asks for the blocks since alone; the jobs that it showed last; a copy of this page,
+        which opens without its server; the names of jobs whose files you read; the draft of a job file; the theme; the token of hearth
+        web, or the market that you picked; the addresses that you named. The record of
         the jobs that you posted is no part of it, and stays: without it one could be paid for twice.
       </p>
       <p class="row">
