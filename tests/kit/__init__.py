@@ -39,6 +39,7 @@ The page in a browser
     web_market  `WebMarket`, a running market with jobs of every kind, and `hearth web` as processes
     web_rpc   `WebRpc`, a provider before an honest one that a test makes lie, refuse, fail or wait
     web_chain  `WebChain`, a market on the scripted chain behind JSON-RPC, and what it was asked
+    web_host  `static_host`, a host of the built page that knows nothing of it
     web_process  `hearth web`'s server as a process of its own, without a market
 
 No chain

@@ -1,1 +1,1 @@
-import{r as e,v as t}from"./words.js";import{u as n}from"./wallet.js";import{a as r}from"./shown.js";function i({id:i,rows:a}){return e(`dl`,{id:i,children:a.map(([i,a],o)=>e(t,{children:[e(`dt`,{children:i}),e(`dd`,{children:e(r,{text:a,most:n})})]},o))})}export{i as t};
+import{a as e,c as t,g as n}from"./shown.js";import{S as r}from"./wallet.js";function i({id:i,rows:a}){return t(`dl`,{id:i,children:a.map(([i,a],o)=>t(n,{children:[t(`dt`,{children:i}),t(`dd`,{children:t(e,{text:a,most:r})})]},o))})}export{i as t};

@@ -1,0 +1,1 @@
+function e(e){e.currentTarget.value=``}export{e as t};

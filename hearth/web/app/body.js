@@ -1,0 +1,1 @@
+import{n as e}from"./bytes.js";async function t({body:t},n){let r=t?.getReader(),i=[],a=0;for(;r!==void 0;){let{done:e,value:t}=await r.read();if(e)break;if(a+=t.length,a>n){await r.cancel();return}i.push(t)}return e(i)}export{t};

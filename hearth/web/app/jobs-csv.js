@@ -1,0 +1,2 @@
+import{_ as e,b as t,y as n}from"./index.js";import{n as r}from"./money.js";import{o as i}from"./sentences.js";import{t as a}from"./save.js";var o=(e,t)=>a([s(e,t)],`jobs.csv`,`text/csv`);function s(a,o){return[[`job`,`state`,`verdict`,`ended`,`units`,`at_most`,`deadline`,`block`,`submitter`],...a.map(a=>{let{ended:s,of:c}=e(a),{jobId:l,terms:u,log:d}=a.posted,f=i(r(u),o);return[l,n(a),t(a),s,c,f,u.deadline,d.blockNumber,u.submitter]})].map(e=>e.map(e=>`"${String(e).replace(/"/g,`""`)}"`).join(`,`)).join(`\r
+`)}export{o as saveJobs};
