@@ -324,7 +324,7 @@ def test_submit__credit_of_a_cancelled_job__pays_what_it_can_of_the_next(desk: D
     assert credit >= escrow_at_post(held.terms) > 0
 
     desk.open()
-    text = OPEN.format(name="dearer", deadline="1h").replace("0.01/h", "0.5/h")
+    text = OPEN.format(name="dearer", deadline="1h").replace("0.01/h", "50/h")
     desk.write(text, module=EXAMPLES / "failing" / "failing.wasm")
     desk.connect()
     desk.bring()
