@@ -12,9 +12,11 @@ NOT_CODES = {"BLOCK_FOLDED", "BLOCK_LITERAL", "QUOTE_DOUBLE", "TAG_RESOLVE_FAILE
 
 
 def in_first_cells(text: str) -> set[str]:
-    """Return the codes of a text's tables that stand in a first cell."""
+    """Return the codes of a text's tables that stand in a first cell, each in one."""
     cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
-    return set(re.findall("`([A-Z_]+)`", " ".join(cells)))
+    found = re.findall("`([A-Z_]+)`", " ".join(cells))
+    assert sorted(found) == sorted(set(found))
+    return set(found)
 
 
 def test_codes__thrown_in_the_page__stand_in_the_spec() -> None:
