@@ -228,3 +228,30 @@ def test_host__contracts_of_another_market__are_refused_by_the_chain(
         # What was picked is picked again on the page About.
         page.click("nav a[href='#/about']")
         page.wait_for_selector("text=Forget the market that I picked")
+
+
+def test_host__another_market_is_picked__the_wallet_is_connected_anew(
+    place: Town, seen: Watched, tmp_path: Path
+) -> None:
+    """A connection is held to the chain of its own market, and would be asked for the other one's calls."""
+    page = seen.page
+    wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])
+    wallet.install(page.context)
+    with static_host() as url:
+        page.goto(f"{url}#/about")
+        pick(page, file_of(place))
+        page.click("text=Use this market")
+        page.click("nav a[href='#/wallet']")
+        page.click("button:has-text('Connect')")
+        page.wait_for_selector(f"#account >> text={wallet.address}")
+        page.click("nav a[href='#/about']")
+        pick(
+            page,
+            written(tmp_path, place, name="other", contracts=place.net.network.contracts | {"Lens": "0x" + "1e" * 20}),
+        )
+        page.click("text=Use this market")
+        page.wait_for_selector(f"text=market other, {PICKED}")
+        page.click("nav a[href='#/wallet']")
+        page.wait_for_selector("button:has-text('Connect')")
+
+        assert page.query_selector("#account") is None

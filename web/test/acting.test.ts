@@ -127,11 +127,26 @@ describe("any act", () => {
     const scene = new Scene();
     vi.mocked(chain.mined).mockResolvedValue({ ok: false, block: 6 });
     expect(await scene.act(scene.register)).toBe("TX_FAILED");
-    vi.mocked(chain.mined).mockResolvedValue(undefined);
-    scene.abort.abort();
-    expect(await scene.act(scene.register)).toBe("STOPPED");
     scene.wallet.answers["eth_sendTransaction"] = failing({ code: 4001 });
     expect(await scene.act(scene.register)).toBe("USER_REFUSED");
+    const left = new Scene();
+    vi.mocked(chain.mined).mockImplementation(async () => {
+      left.abort.abort();
+      return undefined;
+    });
+    expect(await left.act(left.register)).toBe("STOPPED");
+    expect(left.sent).toHaveLength(1);
+  });
+
+  it.each(["coin", "token"] as const)("asks no wallet once its reader waits no longer, or for another market, in a market of a %s", async (kind) => {
+    const scene = new Scene(kind);
+    const register = scene.register;
+    scene.abort.abort();
+    expect(await scene.act(register)).toBe("STOPPED");
+    const other = new Scene(kind);
+    (other as { network: unknown }).network = { ...other.network, genesisHash: HASH };
+    expect(await other.act(register)).toBe("CHANGED");
+    expect([scene.sent, other.sent]).toEqual([[], []]);
   });
 
   it("says what comes next, and waits for a wallet that never answers only as long as its reader does", async () => {

@@ -78,7 +78,7 @@ class Scene {
   readonly network: Network;
   readonly wallet: Scripted;
   readonly session: Session;
-  readonly market: Market;
+  market: Market;
   abort = new AbortController();
   overview = { policy: POLICY, previousPolicy: 0n, previousUntil: 0, postsPausedUntil: 0, time: NOW } as Overview;
   nodes = ABLE;
@@ -343,6 +343,21 @@ describe("posting", () => {
     expect(await scene.post()).toBe(scene.jobs[0]);
   });
 
+  it("asks no wallet once its reader waits no longer, and leaves no record", async () => {
+    const scene = new Scene();
+    scene.abort.abort();
+    expect(await scene.post()).toBe("STOPPED");
+    expect([scene.sent, scene.jobs]).toEqual([0, []]);
+  });
+
+  it("asks no wallet that was connected for another market", async () => {
+    const scene = new Scene();
+    const { network } = scene;
+    scene.market = { ...scene.market, network: { ...network, contracts: { ...network.contracts, JobRegistry: ME } } } as Market;
+    expect(await scene.post()).toBe("CHANGED");
+    expect(scene.sent).toBe(0);
+  });
+
   it("gives journalled terms to no other account", async () => {
     const scene = new Scene();
     scene.wallet.answers["eth_sendTransaction"] = failing({ code: 4001 });
@@ -456,6 +471,22 @@ describe.each(["coin", "token"] as const)("posting by credit in a market of a %s
     const { scene, asked, escrow } = await scened();
     arrange(scene, escrow);
     expect([await scene.post(scene.text, { credit }), asked, scene.jobs]).toEqual([code, [], []]);
+  });
+
+  it("posts nothing where its reader waits no longer once it is withdrawn", async () => {
+    const scene = new Scene(kind);
+    const asked: string[] = [];
+    scene.wallet.answers["eth_sendTransaction"] = (params: readonly unknown[]) => {
+      asked.push((params[0] as { to: string }).to);
+      return HASH;
+    };
+    scene.purse = { ...scene.purse, credit: 7n };
+    vi.mocked(chain.mined).mockImplementation(async () => {
+      scene.abort.abort();
+      return { ok: true, block: 6 };
+    });
+    expect(await scene.post(scene.text, { credit: 7n })).toBe("STOPPED");
+    expect([asked, scene.jobs]).toEqual([[scene.network.contracts.Escrow], []]);
   });
 
   it("posts nothing where the withdrawal fails", async () => {

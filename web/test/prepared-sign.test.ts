@@ -5,7 +5,8 @@ import * as chain from "../src/chain/calling";
 import type { Hex } from "../src/core/bytes";
 import { HearthError } from "../src/core/errors";
 import { networkOf } from "../src/core/network";
-import { type Prepared, preparedOf } from "../src/core/prepared";
+import { documentsText, type Prepared, preparedOf } from "../src/core/prepared";
+import { withdrawCall } from "../src/wallet/calls";
 import { PreparedCalls } from "../src/wallet/prepared";
 import { Session } from "../src/wallet/request";
 import { type Signed, SignedCalls, type SignedShelf } from "../src/wallet/signed";
@@ -211,6 +212,22 @@ describe("a file's calls", () => {
     expect([await scene.sign(calls), await scene.sign(calls)]).toEqual(["USER_REFUSED", ""]);
     expect(scene.steps).toEqual(["0 signing", "0 waiting", "1 signing", "0 skipped", "1 signing", "1 waiting"]);
     expect(scene.sent).toHaveLength(3);
+  });
+
+  it.each([
+    ["is due again where as much credit is there again", 0n, 3],
+    ["is left out where it is not", -1n, 2],
+  ])("that withdraw what an earlier file withdrew: it %s", async (_, more, sent) => {
+    const network = networkOf(DATA.networks["coin"]);
+    const [from, amount] = [`0x${"5a".repeat(20)}` as Hex, 100n];
+    const about = { from, approve: 0n, key: "x", chainId: network.chainId };
+    const text = documentsText([amount, amount + 1n].map((one) => [withdrawCall(network, from, one), about]));
+    const [first, other] = (await preparedOf(text, network)) as [Prepared, Prepared];
+    const scene = new Scene("coin", from);
+    expect(await scene.sign([first])).toBe("");
+    vi.mocked(chain.readPurse).mockResolvedValue({ ...RICH, credit: amount + more, allowance: 0n });
+    expect(await scene.sign([first, other])).toBe("");
+    expect(scene.sent).toHaveLength(sent);
   });
 
   it("are not signed where nothing can be kept", async () => {

@@ -1,10 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import type { Hex } from "../src/core/bytes";
 import { HearthError } from "../src/core/errors";
 import { networkOf } from "../src/core/network";
 import type { Call } from "../src/wallet/calls";
-import { Session, walletError } from "../src/wallet/request";
+import { Session, type Shown, walletError } from "../src/wallet/request";
 import { vectors } from "./vectors";
 import { type Answer, announced, failing, Scripted, Turns } from "./wallets";
 
@@ -31,10 +31,12 @@ async function connected(changes: Record<string, Answer> = {}): Promise<{ sessio
   return { session, wallet, told: () => told };
 }
 
+const GOING = new AbortController().signal;
+
 async function send(session: Session): Promise<string> {
   const shown = session.shown();
   if (shown === undefined) return "nothing shown";
-  return session.send(CALL, shown, MONEY).catch((error: unknown) => wordsOf(error));
+  return session.send(CALL, shown, MONEY, GOING).catch((error: unknown) => wordsOf(error));
 }
 
 function wordsOf(error: unknown): string {
@@ -63,14 +65,43 @@ describe("a wallet", () => {
     const seen: unknown[] = [];
     const { session, wallet } = await connected({
       eth_sendTransaction: () => {
-        seen.push(session.asked);
+        seen.push(...session.asked);
         return typeof answer === "function" ? (answer as () => unknown)() : answer;
       },
     });
-    expect(session.asked).toBe(undefined);
+    expect(session.asked).toEqual([]);
     await send(session);
     expect(seen).toEqual(wallet.params.get("eth_sendTransaction"));
-    expect(session.asked).toBe(undefined);
+    expect(session.asked).toEqual([]);
+  });
+
+  it("with two calls open shows both, and the one that is left", async () => {
+    const answers: ((hash: string) => void)[] = [];
+    const { session } = await connected({ eth_sendTransaction: () => new Promise((done) => answers.push(done)) });
+    const other = { ...CALL, data: "0x99" as const };
+    const shown = session.shown() as Shown;
+    const sending = [session.send(CALL, shown, MONEY, GOING), session.send(other, shown, MONEY, GOING)];
+    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    expect(session.asked.map(({ data }) => data).sort()).toEqual([CALL.data, other.data].sort());
+    answers[1]?.(HASH);
+    await Promise.race(sending);
+    expect(session.asked).toHaveLength(1);
+    answers[0]?.(HASH);
+    await Promise.all(sending);
+    expect(session.asked).toEqual([]);
+  });
+
+  it("is asked for nothing once its reader waits no longer", async () => {
+    const { session, wallet } = await connected();
+    await expect(session.send(CALL, session.shown() as Shown, MONEY, AbortSignal.abort())).rejects.toMatchObject({ code: "STOPPED" });
+    expect(sends(wallet)).toBe(0);
+  });
+
+  it("is of the market that it was connected for", async () => {
+    const { session } = await connected();
+    session.requireMarket({ ...NETWORK, name: "renamed", rpc: [] });
+    const others = [{ chainId: 5n }, { genesisHash: HASH as Hex }, { contracts: { ...NETWORK.contracts, Lens: ACCOUNT as Hex } }];
+    for (const other of others) expect(() => session.requireMarket({ ...NETWORK, ...other })).toThrow(/was connected for market/);
   });
 
   it.each<[string, Record<string, Answer>, string]>([
@@ -133,7 +164,7 @@ describe("a wallet", () => {
     wallet.emit(event, value);
     expect(told()).toBe(before + 1);
     if (shown === undefined) throw new Error("nothing was shown");
-    await expect(session.send(CALL, shown, MONEY)).rejects.toMatchObject({ code: "CHANGED" });
+    await expect(session.send(CALL, shown, MONEY, GOING)).rejects.toMatchObject({ code: "CHANGED" });
     expect(sends(wallet)).toBe(0);
   });
 
@@ -157,7 +188,7 @@ describe("a wallet", () => {
     };
     const session = new Session(announced(wallet), NETWORK, () => undefined, never);
     await expect(session.connect()).rejects.toMatchObject({ code: "SHARED_ORIGIN" });
-    await expect(session.send(CALL, { account: ACCOUNT, chainId: 1n, epoch: 0 }, MONEY)).rejects.toMatchObject({ code: "SHARED_ORIGIN" });
+    await expect(session.send(CALL, { account: ACCOUNT, chainId: 1n, epoch: 0 }, MONEY, GOING)).rejects.toMatchObject({ code: "SHARED_ORIGIN" });
     expect(wallet.asked).toEqual([]);
   });
 });

@@ -90,6 +90,11 @@ export function networkOf(value: unknown): Network {
   return network;
 }
 
+// Whether two network files name the same contracts on the same chain.
+export const isSameMarket = (one: Network, other: Network): boolean =>
+  one === other ||
+  (one.chainId === other.chainId && one.genesisHash === other.genesisHash && CONTRACTS.every((name) => one.contracts[name] === other.contracts[name]));
+
 // A URL that a browser can ask, or undefined: of http or https, without user and password, of readable length.
 export function askable(url: string): URL | undefined {
   if (url.length > MAX_TEXT) return undefined;

@@ -3,7 +3,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { Network } from "../core/network";
+import { isSameMarket, type Network } from "../core/network";
 import { type Announced, discover } from "../wallet/discover";
 import { requireOwnPlace } from "../wallet/place";
 import { Session } from "../wallet/request";
@@ -41,7 +41,7 @@ export function useWallets(network: Network | undefined): Wallets {
   }, []);
   return {
     found: found ?? [],
-    session,
+    session: session === undefined || network === undefined || isSameMarket(session.network, network) ? session : undefined,
     connect: async (wallet) => {
       if (network === undefined) return;
       const made = new Session(wallet, network, tell, () => requireOwnPlace(window));

@@ -10,7 +10,7 @@ import { gasCost, requireFunds } from "../core/posting";
 import { APPROVE_GAS, WITHDRAW_GAS } from "../generated/posting";
 import { approveExactly } from "./approving";
 import { type Call, withdrawCall } from "./calls";
-import type { Session, Shown } from "./request";
+import { requireGoing, type Session, type Shown } from "./request";
 
 // The wallet is asked for an approval, then for the call, then a block is waited for.
 export type ActStep = "approving" | "signing" | "waiting";
@@ -52,6 +52,7 @@ export async function carryOut(
 ): Promise<void> {
   const { call, what, money, pays = 0n } = act;
   const { address } = market.network.asset;
+  session.requireMarket(market.network);
   await act.check?.(shown.account);
   const at = await market.head();
   const [fees, purse] = await Promise.all([readFees(market, at), readPurse(market, at, shown.account)]);
@@ -65,12 +66,13 @@ export async function carryOut(
   };
   if (pays > 0n && address !== null) {
     const approval = { token: address, spender: call.to, amount: pays };
-    await approveExactly(market, session, approval, shown, async () => act.step?.("approving"), (where) => wait("the approval", where));
+    await approveExactly(market, session, approval, shown, async () => act.step?.("approving"), (where) => wait("the approval", where), signal);
   }
   await dryRun(market, call, shown.account);
+  requireGoing(signal);
   await act.step?.("signing");
   // A wallet may never answer.
-  const hash = await Promise.race([session.send(call, shown, money), aborted(signal, () => stopped("your wallet", money))]);
+  const hash = await Promise.race([session.send(call, shown, money, signal), aborted(signal, () => stopped("your wallet", money))]);
   await act.step?.("waiting");
   for (;;) {
     const found = await mined(market, hash).catch(() => undefined);

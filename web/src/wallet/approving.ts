@@ -23,6 +23,7 @@ export async function approveExactly(
   shown: Shown,
   asking: () => Promise<void>,
   wait: (money: string) => Promise<void>,
+  signal: AbortSignal,
 ): Promise<boolean> {
   const allowed = async (): Promise<boolean> => {
     const { allowance } = await readPurse(market, await market.head(), shown.account, spender);
@@ -33,7 +34,7 @@ export async function approveExactly(
   const call = approveOf(token, spender, amount);
   await dryRun(market, call, shown.account);
   const money = "an approval moves nothing: your tokens are in your account";
-  const hash = await session.send(call, shown, money);
+  const hash = await session.send(call, shown, money, signal);
   while (!(await allowed().catch(() => false))) {
     await requireNotFailed(market, hash, money);
     await wait(money);

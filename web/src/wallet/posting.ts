@@ -31,7 +31,7 @@ import { approveExactly, requireNotFailed } from "./approving";
 import { type Call, postCall } from "./calls";
 import { type Ready, requireShown, withdrawFirst } from "./credit";
 import { type Entry, fateOf, type Journal } from "./journal";
-import type { Session, Shown } from "./request";
+import { requireGoing, type Session, type Shown } from "./request";
 
 // A checked job file with its document, and the attesters that it names.
 export interface Draft {
@@ -204,11 +204,12 @@ export class Posting {
       if (address !== null) {
         const approval = { token: address, spender: network.contracts.JobRegistry, amount: escrowAtPost(terms) };
         const asking = async (): Promise<void> => this.tell("approving", "");
-        asked = await approveExactly(this.market, this.#wallet(), approval, shown, asking, (money) => this.#wait(money));
+        asked = await approveExactly(this.market, this.#wallet(), approval, shown, asking, (money) => this.#wait(money), this.signal);
       }
       const call = postCall(network, terms, kept.parents);
       this.tell("trying", "");
       await dryRun(this.market, call, shown.account);
+      requireGoing(this.signal);
       asked = true;
       return await this.#signed({ kept, terms }, call, shown);
     } catch (error) {
@@ -227,7 +228,7 @@ export class Posting {
     this.tell("signing", "");
     let hash: Hex | undefined;
     let failed: { readonly error: unknown } | undefined;
-    this.#wallet().send(call, shown, money).then(
+    this.#wallet().send(call, shown, money, this.signal).then(
       async (found) => {
         hash = found;
         this.tell("waiting", `transaction ${found}`);
@@ -250,6 +251,7 @@ export class Posting {
 
   #wallet(): Session {
     if (this.session === undefined) throw new HearthError("NO_ACCOUNT", "no wallet is connected: nothing was sent", "connect one");
+    this.session.requireMarket(this.market.network);
     return this.session;
   }
 

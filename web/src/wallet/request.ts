@@ -4,7 +4,7 @@
 
 import { type Hex, hexNumber } from "../core/bytes";
 import { HearthError } from "../core/errors";
-import { askable, type Network } from "../core/network";
+import { askable, isSameMarket, type Network } from "../core/network";
 import { shownLine } from "../core/text";
 import type { Call } from "./calls";
 import type { Announced } from "./discover";
@@ -28,12 +28,17 @@ const BUSY = -32002;
 
 const NOTHING_SENT = "nothing was sent";
 
+// Refuse to ask a wallet for more once its reader waits no longer. Throws STOPPED.
+export function requireGoing(signal: AbortSignal): void {
+  if (signal.aborted) throw new HearthError("STOPPED", "this page was told to wait no longer: your wallet is asked for nothing more", "begin again");
+}
+
 // A connection to one wallet. `tell` hears whenever its account or chain may have changed.
 export class Session {
   account: Hex | undefined;
   chainId: bigint | undefined;
   // What the wallet was given to sign and has not answered yet.
-  asked: Pick<Call, "to" | "data"> | undefined;
+  asked: readonly Pick<Call, "to" | "data">[] = [];
   #epoch = 0;
   readonly #heard: (() => void)[] = [];
 
@@ -84,10 +89,18 @@ export class Session {
     await this.#requireChain();
   }
 
+  // Refuse to sign for another market than the one that the wallet was connected for: its chain alone is what it is held to.
+  // Throws CHANGED.
+  requireMarket(network: Network): void {
+    if (isSameMarket(this.network, network)) return;
+    throw new HearthError("CHANGED", `${this.wallet.name} was connected for market ${this.network.name}: ${NOTHING_SENT}`, "connect it again");
+  }
+
   // Have a call signed and sent, and return the hash that the wallet says. Right before, the wallet must be on the market's
   // chain, by its id and its first block, and have the account that was shown. Throws CHANGED, WRONG_CHAIN, USER_REFUSED and
-  // what `walletError` gives; `money` says where the money is where it is not known whether the call was sent.
-  async send(call: Call, shown: Shown, money: string): Promise<Hex> {
+  // what `walletError` gives, STOPPED where `signal` says so before the wallet is asked; `money` says where the money is where
+  // it is not known whether the call was sent.
+  async send(call: Call, shown: Shown, money: string, signal: AbortSignal): Promise<Hex> {
     this.requirePlace();
     await this.#requireChain();
     const account = firstAccount(await this.#quick("eth_accounts", []));
@@ -100,6 +113,7 @@ export class Session {
         "look at what is shown now, and sign that",
       );
     }
+    requireGoing(signal);
     const { to, data, value } = call;
     const transaction = { from: shown.account, to, data, value: hexNumber(value), chainId: hexNumber(shown.chainId) };
     const hash = await this.#shown(transaction, () => this.#ask("eth_sendTransaction", [transaction], money));
@@ -111,12 +125,12 @@ export class Session {
 
   // Let the page show what the wallet is asked about while it is.
   async #shown<T>(asked: Pick<Call, "to" | "data">, ask: () => Promise<T>): Promise<T> {
-    this.asked = asked;
+    this.asked = [...this.asked, asked];
     this.tell();
     try {
       return await ask();
     } finally {
-      if (this.asked === asked) this.asked = undefined;
+      this.asked = this.asked.filter((one) => one !== asked);
       this.tell();
     }
   }

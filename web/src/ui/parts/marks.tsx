@@ -33,12 +33,16 @@ export function CallMarks({ call, network }: Props) {
 // The same of what the wallet asks its owner about now, by the very data that it was given.
 export function Asked() {
   const { session } = useWallets(undefined);
-  const asked = session?.asked;
-  if (session === undefined || asked === undefined) return null;
+  if (session === undefined || session.asked.length === 0) return null;
   return (
     <p id="asked-of-wallet" class="note">
-      What your wallet was given to sign: <CallMarks call={asked} network={session.network} />. On another machine{" "}
-      <code>hearth job explain</code>, with the data that your wallet shows, says the same and what it does.
+      What your wallet was given to sign:{" "}
+      {session.asked.map((call, place) => (
+        <span key={place}>
+          <CallMarks key={call.data} call={call} network={session.network} />.{" "}
+        </span>
+      ))}
+      On another machine <code>hearth job explain</code>, with the data that your wallet shows, says the same and what it does.
     </p>
   );
 }
