@@ -42,6 +42,20 @@ def described(page: Page, field: str) -> str:
     return " ".join(page.inner_text(f"[id='{one}']") for one in ids.split() if one.endswith("-fault"))
 
 
+def test_form__typed_faster_than_it_is_drawn__loses_no_key(desk: Desk[WebWallet]) -> None:
+    """What is read of an older text comes late on a slow machine, and must take neither the keys nor the field's focus."""
+    page, name = desk.page, "my job one, by a fast hand"
+    page.goto(serve(desk.place))
+    page.click("nav a[href='#/submit']")
+    page.wait_for_selector("#form-name:enabled")
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 20})
+    page.focus("#form-name")
+    page.keyboard.type(name, delay=60)
+    assert page.input_value("#form-name") == name
+    assert page.evaluate("() => document.activeElement.id") == "form-name"
+    page.wait_for_function("(name) => document.querySelector('#job-file').value.includes(name)", arg=name)
+
+
 def test_form__by_the_keyboard_alone__posts_a_job(desk: Desk[WebWallet]) -> None:
     page, keys = desk.page, desk.page.keyboard
     page.goto(serve(desk.place))

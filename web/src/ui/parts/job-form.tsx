@@ -1,6 +1,6 @@
 // The form of a job file, beside its text. The text is the one source: a form is read from it, and a change in the form writes it.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { dumpValues } from "../../core/dump";
 import { HearthError } from "../../core/errors";
@@ -34,15 +34,19 @@ export function JobForm({ file, errors }: Props) {
   const [held, setHeld] = useState<Held>({ text: "", data: new Map(), why: undefined });
   const [before, setBefore] = useState<string>();
   const [failed, setFailed] = useState<unknown>();
+  // What was written last, here or in the text: what is read of an older one comes too late, and would take back what was typed since.
+  const [newest, given] = [useRef(text), useRef(text)];
+  if (given.current !== text) given.current = newest.current = text;
   useEffect(() => {
-    let ended = false;
-    readForm(text).then(
-      ({ data }) => !ended && setHeld({ text, data, why: undefined }),
-      (why: unknown) => !ended && setHeld((last) => ({ text, data: last.data, why })),
-    );
-    return () => {
-      ended = true;
+    // What this form wrote it need not read.
+    if (held.text === text) return;
+    const take = (next: (last: Held) => Held): void => {
+      if (newest.current === text) setHeld(next);
     };
+    readForm(text).then(
+      ({ data }) => take(() => ({ text, data, why: undefined })),
+      (why: unknown) => take((last) => ({ text, data: last.data, why })),
+    );
   }, [text]);
   // Until a text was read, a change would be one of the text before it.
   const open = held.text === text && held.why === undefined;
@@ -53,6 +57,7 @@ export function JobForm({ file, errors }: Props) {
     const data: ValueMap = changed.has("version") ? changed : new Map<string, Value>([["version", 1n], ...changed]);
     const written = dumpValues(data);
     if (!plain) setBefore(text);
+    newest.current = written;
     setHeld({ text: written, data, why: undefined });
     file.setText(written);
   };
@@ -68,7 +73,7 @@ export function JobForm({ file, errors }: Props) {
   };
   const desk: Desk = { data: held.data, faults, change, pick };
   return (
-    <fieldset id="job-form" disabled={!open}>
+    <fieldset id="job-form" disabled={held.text === text && held.why !== undefined}>
       <legend><h2>The job as a form</h2></legend>
       {held.why !== undefined && held.text === text && (
         <p class="fault" id="form-closed">
