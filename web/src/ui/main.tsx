@@ -16,6 +16,8 @@ import { Failure } from "./parts/failure";
 import { lazy } from "./parts/lazy";
 import { Theme } from "./parts/theme";
 import { type Live, useLive } from "./live";
+import { OtherMarket } from "./load";
+import { isOther } from "./lost";
 import { hrefOf, useRoute } from "./router";
 import { WORDS } from "./words";
 
@@ -117,7 +119,11 @@ function App() {
       <main id="main" tabIndex={-1}>
         {fault !== undefined && <Failure error={fault} />}
         {context?.refused !== undefined && <Failure error={context.refused} />}
-        {context !== undefined && <Page key={keyOf(context.network)} context={context} />}
+        {context !== undefined && (
+          <OtherMarket.Provider value={isOther(live)}>
+            <Page key={keyOf(context.network)} context={context} />
+          </OtherMarket.Provider>
+        )}
       </main>
     </>
   );
