@@ -1,6 +1,7 @@
 // How values are shown: exact on hover and in copies, whole where somebody may act on them.
 
 import type { Hex } from "../../core/bytes";
+import type { Shown } from "../../core/explained";
 import type { Asset } from "../../core/units";
 import { formatAmount, showAmount } from "../../core/units";
 import { moment, until } from "../../core/moments";
@@ -44,7 +45,7 @@ export function Stranger({ text, most = 200 }: { readonly text: string; readonly
   return <bdi class="stranger">{shownLine(text, most)}</bdi>;
 }
 
-export const ICONS: Readonly<Record<string, string>> = {
+const ICONS: Readonly<Record<Shown, string>> = {
   open: "○",
   blocked: "◌",
   running: "▶",
@@ -55,14 +56,17 @@ export const ICONS: Readonly<Record<string, string>> = {
   refunded: "↩",
   cancelled: "✕",
   expired: "✕",
+  ended: "•",
   reclaimed: "✕",
 };
+
+export const iconOf = (name: string): string => (Object.hasOwn(ICONS, name) ? ICONS[name as Shown] : "•");
 
 // A state as a shape and its word: never by colour alone.
 export function State({ name }: { readonly name: string }) {
   return (
     <span class={`state state-${name}`}>
-      <span aria-hidden="true">{ICONS[name] ?? "•"}</span> {name}
+      <span aria-hidden="true">{iconOf(name)}</span> {name}
     </span>
   );
 }
