@@ -6,6 +6,8 @@ import { forgetWords, recall, remember } from "../src/data/remember";
 import { vectors } from "./vectors";
 
 const OWN = { pathname: "/", origin: "https://page.example" };
+// A name of this machine, at which a page is served without TLS.
+const LOCAL = { pathname: "/", origin: "http://page.localhost:1" };
 const SHARED = { pathname: "/ipfs/bafy/", origin: "https://gateway.example" };
 const FILE = vectors<{ in: Record<string, unknown>; code?: string }[]>("network").find(({ code }) => code === undefined)?.in ?? {};
 
@@ -82,6 +84,11 @@ describe("whom such a page asks", () => {
     const found = reached(await ofFile(file("x", { rpc: [...ASKED, "http://rpc.example/"], gateways: ["http://gw.example/"] })), OWN);
     expect(found.network.rpc).toEqual(ASKED);
     expect([found.network.gateways, found.barred]).toEqual([[], ["http://rpc.example/", "http://gw.example/"]]);
+    // Its own origin without TLS; the same name at another port is somebody else's.
+    const [own, beside] = ["http://page.localhost:1/rpc", "http://page.localhost:2/rpc"];
+    const local = reached(await ofFile(file("x", { rpc: [own, beside], gateways: [own] })), LOCAL);
+    expect([local.network.rpc, local.network.gateways, local.barred]).toEqual([[own], [own], [beside]]);
+    expect(reached(await ofFile(file("x", { rpc: [own] })), OWN).network.rpc).toEqual([]);
     hosted(await file("hosts", { rpc: ["http://rpc.example/"] }).text());
     expect((await namedMarket(OWN))?.network.rpc).toEqual([]);
   });
@@ -100,5 +107,8 @@ describe("whom such a page asks", () => {
     expect(needsConsent("http://127.0.0.1:8545", OWN)).toBe(true);
     expect(needsConsent("https://rpc.example/", OWN)).toBe(false);
     expect(needsConsent("http://127.0.0.1:8545", { pathname: "/", origin: "http://localhost:1" })).toBe(false);
+    expect(needsConsent("http://127.0.0.1:8545", LOCAL)).toBe(false);
+    // Whose name only begins or ends like it is from elsewhere.
+    for (const origin of ["https://localhost.example", "https://notlocalhost"]) expect(needsConsent("http://127.0.0.1:8545", { pathname: "/", origin })).toBe(true);
   });
 });
