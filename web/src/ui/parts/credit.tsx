@@ -46,7 +46,7 @@ export function CreditBox({ credit, network }: { readonly credit: Credit; readon
 }
 
 // What the wallet shows before the post.
-export function WithdrawFirst({ credit: { pays }, network }: { readonly credit: Credit; readonly network: Network }) {
+export function WithdrawNote({ credit: { pays }, network }: { readonly credit: Credit; readonly network: Network }) {
   if (pays === 0n) return null;
   return (
     <p id="credit-first">

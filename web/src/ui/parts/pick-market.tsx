@@ -1,5 +1,6 @@
 // A market by its network file, at the reader's word: shown whole before it is taken.
 
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import { HearthError } from "../../core/errors";
@@ -87,10 +88,10 @@ function Shown({ file, context }: { readonly file: NetworkFile; readonly context
           )}
         </dd>
         {Object.entries(network.contracts).map(([name, one]) => (
-          <>
+          <Fragment key={name}>
             <dt>{name}</dt>
             <dd><Whole hex={one} /></dd>
-          </>
+          </Fragment>
         ))}
       </dl>
       {barred.length > 0 && (

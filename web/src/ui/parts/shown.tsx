@@ -6,7 +6,7 @@ import type { Asset } from "../../core/units";
 import { formatAmount, showAmount } from "../../core/units";
 import { moment, until } from "../../core/moments";
 import { shownLine } from "../../core/text";
-import { nameOf } from "../../data/addresses";
+import { labelOf } from "../../data/addresses";
 import { WORDS } from "../words";
 
 export function Amount({ value, asset }: { readonly value: bigint | undefined; readonly asset: Asset }) {
@@ -17,7 +17,7 @@ export function Amount({ value, asset }: { readonly value: bigint | undefined; r
 // An address or a hash, whole: short ones are how people are led to pay somebody else.
 // Beside an address stands the name that its reader gave it, unless it is `plain`.
 export function Whole({ hex, plain = false }: { readonly hex: Hex; readonly plain?: boolean }) {
-  const name = plain ? undefined : nameOf(hex, location);
+  const name = plain ? undefined : labelOf(hex, location);
   return (
     <>
       <code class="whole">{hex}</code>
