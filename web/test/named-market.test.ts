@@ -59,6 +59,17 @@ describe("the market of a static host's page", () => {
     expect((await namedMarket(OWN))?.network).toMatchObject({ rpc: ["https://mine.example/key"], gateways: ["https://gw.example"] });
   });
 
+  it("may be asked of others later, by what its file says: a host's file is its reader's then", async () => {
+    hosted(await file("hosts", { rpc: ["https://theirs.example/"], deploy_block: 7 }).text());
+    const found = await namedMarket(OWN);
+    if (found === undefined) throw new Error("no market");
+    expect(pickMarket(asking(found, "https://mine.example/", "", OWN), OWN)).toMatchObject({ by: "reader", network: { name: "hosts", rpc: ["https://mine.example/"] } });
+    // The host's file is another one by now.
+    hosted(await file("another").text());
+    const kept = await namedMarket(OWN);
+    expect(kept).toMatchObject({ by: "reader", network: { name: "hosts", rpc: ["https://mine.example/"], contracts: found.network.contracts, deployBlock: 7 } });
+  });
+
   it("is neither kept nor recalled at an origin that is shared with others", async () => {
     expect(pickMarket(await ofFile(file("mine")), SHARED).network.name).toBe("mine");
     expect(recall("market")).toBeNull();
