@@ -711,21 +711,41 @@ def test_liar__another_market_than_the_network_file_names__is_refused(
     assert failure(page) == ""
 
 
-def test_liar__a_chain_that_another_takes_the_place_of__is_refused_while_the_page_is_open(
-    market: WebMarket, through: str, seen: Watched
+def another_chain(ask: Ask, reply: Reply) -> Reply:
+    """Answer as another chain does."""
+    if ask.method == "eth_chainId":
+        return {**reply, "result": "0x1"}
+    if ask.method == "eth_getBlockByNumber" and reply.get("result"):
+        return {**reply, "result": {**reply["result"], "hash": "0x" + reply["result"]["hash"][:1:-1]}}
+    return reply
+
+
+def figures(page: Page) -> list[str]:
+    """Return the numbers of a market that the page shows: rows of its tables, and what is told of it."""
+    said = terms(page)
+    plain = [said[name]["text"] for name in ("Jobs posted", "Workers", "Escrow holds") if name in said]
+    return (
+        [text for text in plain if text != "…"]
+        + list(jobs(page))
+        + [row["stake"].text for row in table(page, "stake").rows]
+    )
+
+
+@pytest.mark.parametrize("route", ["#/jobs", "#/workers", "#/network"])
+def test_liar__a_chain_that_another_takes_the_place_of__is_refused_and_nothing_of_it_is_shown(
+    market: WebMarket, through: str, seen: Watched, route: str
 ) -> None:
-    page = open_page(seen, through)
-    becomes(page, jobs, listed(market), "the list of jobs")
-
-    def other(ask: Ask, reply: Reply) -> Reply:
-        if ask.method == "eth_chainId":
-            return {**reply, "result": "0x1"}
-        if ask.method == "eth_getBlockByNumber" and reply.get("result"):
-            return {**reply, "result": {**reply["result"], "hash": "0x" + reply["result"]["hash"][:1:-1]}}
-        return reply
-
-    with market.rpc.changing(other):
+    page = open_page(seen, through, route)
+    wait(lambda: figures(page) != [], "its figures")
+    with market.rpc.changing(another_chain):
         page.wait_for_selector(".failure >> text=WRONG_CHAIN")
+        assert figures(page) == [] and page.query_selector(".stale") is None
+    # What was shown before is no more shown while the market, which is back, is read.
+    with market.rpc.holding():
+        page.click("text=Try again")
+        page.wait_for_selector(".failure", state="detached")
+        assert figures(page) == []
+    wait(lambda: figures(page) != [], "its figures, read anew")
 
 
 # ---- a provider that fails ----
@@ -803,6 +823,27 @@ def test_provider__gone_when_the_page_is_loaded__leaves_what_was_shown_last_and_
         becomes(page, jobs, before, "the list as it was")
     becomes(page, jobs, listed(market), "the list, by itself, as soon as an RPC answers")
     assert new in jobs(page) and failure(page) == "" and page.query_selector(".stale") is None
+    seen.excuse("Failed to load resource")
+
+
+def test_provider__gone_and_back_as_another_chain__leaves_nothing_of_what_was_shown_last(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    job = market.jobs["good"]
+    page = open_page(seen, through, link(market, job))
+    becomes(page, lambda page: len(timeline(page)), 4, "its events")
+    go(page, "#/jobs")
+    becomes(page, jobs, listed(market), "the list of jobs")
+    wait(lambda: {"last/jobs", f"last/job/{job}"} <= set(page.evaluate(_KEPT)), "it is kept")
+    for route in ("#/jobs", link(market, job)):
+        go(page, route)
+        with market.rpc.changing(another_chain):
+            with market.rpc.answering(hang_up):
+                page.reload()
+                page.wait_for_selector(".stale")
+            # It is asked again by itself: another chain answers.
+            page.wait_for_selector(".failure >> text=WRONG_CHAIN")
+            assert jobs(page) == {} and timeline(page) == [] and page.query_selector(".stale") is None
     seen.excuse("Failed to load resource")
 
 

@@ -128,6 +128,29 @@ def test_host__names_a_market_beside_the_page__it_is_shown_until_another_is_pick
         assert not page.evaluate(KEPT)
 
 
+def test_host__whom_it_asks_of_the_market_in_use__is_changed_on_about_and_kept(place: Town, seen: Watched) -> None:
+    page, network = seen.page, place.net.network
+    named = json.loads(file_of(place).read_text())
+    hosts = f"{network.rpc[0]}/?hosts"
+    with static_host(network={**named, "rpc": [hosts]}) as url:
+        page.goto(f"{url}#/about")
+        page.wait_for_selector(f"text=market {named['name']}, by the file of its host")
+        assert page.input_value("#used-rpc") == hosts
+        page.fill("#used-rpc", "http://rpc.example.org/")
+        page.wait_for_selector("text=is no address that this page may ask")
+        assert page.is_disabled("text=Use these")
+        page.fill("#used-rpc", network.rpc[0])
+        page.click("text=Use these")
+        page.wait_for_selector("text=These are asked from now on.")
+        page.wait_for_selector(f"text=market {named['name']}, {PICKED}")
+        keeps_nobody_out(page)
+        page.reload()
+        page.wait_for_selector(f"text=market {named['name']}, {PICKED}")
+        assert page.input_value("#used-rpc") == network.rpc[0]
+        page.click("nav a[href='#/jobs']")
+        page.wait_for_selector("text=synced to block")
+
+
 def test_host__at_an_address_that_others_share__keeps_and_signs_nothing(place: Town, seen: Watched) -> None:
     page = seen.page
     wallet = WebWallet(place, DEVNET_ACCOUNTS["dev"])

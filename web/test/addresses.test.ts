@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { codeOf } from "../src/core/errors";
-import { label, labelled, LONGEST_NAME, MOST_ADDRESSES, nameOf, unlabel } from "../src/data/addresses";
+import { label, labelled, labelOf, LONGEST_NAME, MOST_ADDRESSES, unlabel } from "../src/data/addresses";
 import { forgetWords, recall, remember } from "../src/data/remember";
 
 const OWN = { pathname: "/" };
@@ -34,7 +34,7 @@ describe("names of addresses", () => {
     label(A, " one ", OWN);
     label(address(2), "two", OWN);
     label(A, "uno", OWN);
-    expect([nameOf(A, OWN), nameOf(address(2), OWN), nameOf(address(3), OWN)]).toEqual(["uno", "two", undefined]);
+    expect([labelOf(A, OWN), labelOf(address(2), OWN), labelOf(address(3), OWN)]).toEqual(["uno", "two", undefined]);
     unlabel(A, OWN);
     unlabel(address(2), OWN);
     expect([labelled(OWN), recall("addresses")]).toEqual([[], null]);
@@ -42,7 +42,7 @@ describe("names of addresses", () => {
 
   it("show what would move the text around them", () => {
     label(A, "a\u202eb", OWN);
-    expect(nameOf(A, OWN)).toBe("aU+202Eb");
+    expect(labelOf(A, OWN)).toBe("aU+202Eb");
   });
 
   it.each(["", "  ", "x".repeat(LONGEST_NAME + 1)])("refuse %j", (name) => {

@@ -138,23 +138,65 @@ describe("what was shown last", () => {
     await visit(store).keep(LIST, { at, seen: SEEN, jobs: many, events: [] });
     expect(store.size).toBeLessThanOrEqual(2 ** 20);
     expect(store.size).toBeGreaterThan(2 ** 18);
-    const shelf = visit(store);
-    for (let place = 0; place < MOST_ALONE + 5; place += 1) {
+    // The newest job is the first.
+    await visit(store).keep(LIST, { at, seen: SEEN, jobs: [second, ...many], events: [] });
+    const { jobs: held } = JSON.parse([...store.texts.values()].at(-1) as string) as { jobs: { log: { topics: string[] } }[] };
+    expect(held.length).toBeLessThan(many.length);
+    expect(held.map(({ log }) => log.topics[1]).slice(0, 2)).toEqual([second, first].map(({ posted }) => posted.jobId));
+  });
+
+  it("is bounded: of jobs alone those that were looked at last", async () => {
+    const store = new FakeStore();
+    let now = 1_000;
+    const shelf = new LastJobs(network, marketKey(network), new Shelf(store, { ...BOUNDS, patience: 50, now: () => now }));
+    const look = async (place: number): Promise<void> => {
+      now += 1;
       await shelf.keep(`last/job/${hashOf(place)}` as Kind, { at, seen: SEEN, jobs: [first], events: [] });
-    }
-    expect([...store.kept.values()].filter((head) => (head as { kind: string }).kind.startsWith("last/job/"))).toHaveLength(MOST_ALONE);
+    };
+    for (let place = 0; place < MOST_ALONE; place += 1) await look(place);
+    // The first is looked at again, so that the second was looked at longest ago.
+    await look(0);
+    for (const place of [MOST_ALONE, MOST_ALONE + 1]) await look(place);
+    const kinds = [...store.kept.values()].map((head) => (head as { kind: string }).kind);
+    const places = [0, ...Array.from({ length: MOST_ALONE - 1 }, (_, one) => one + 3)];
+    expect(kinds.sort()).toEqual(places.map((place) => `last/job/${hashOf(place)}`).sort());
+  });
+
+  it("is not read where it is longer than what this page keeps", async () => {
+    const store = await kept();
+    alter(store, (said) => ({ ...said, more: "x".repeat(2 ** 20) }));
+    const asked: string[] = [];
+    store.fault = (call) => void asked.push(call);
+    expect(await visit(store).read(LIST)).toBeUndefined();
+    expect([asked.includes("text"), store.kept.size]).toEqual([false, 0]);
+  });
+
+  it("holds events of one job alone", async () => {
+    const events = await eventsOf(first);
+    const one = { at, seen: SEEN, jobs: [first], events };
+    const store = new FakeStore();
+    await visit(store).keep(LIST, one);
+    expect((await visit(store).read(LIST))?.events).toEqual(events);
+    // The market's own events name a job each: beside two jobs none of them is anybody's.
+    await visit(store).keep(LIST, { ...one, jobs: [first, second] });
+    expect(await visit(store).read(LIST)).toBeUndefined();
   });
 
   it("is nothing where the store fails, and nobody hears of it", async () => {
     for (const call of ["heads", "text", "write"] as const) {
       const store = await kept();
+      const before = [...store.texts];
       store.fault = (one) => {
         if (one === call) throw new Error("it is broken");
       };
       const own = visit(store);
       await own.keep(LIST, { at, seen: SEEN, jobs: [first], events: [] });
-      const found = await own.read(LIST);
-      if (call !== "write") expect(found).toBeUndefined();
+      expect(await own.read(LIST)).toBeUndefined();
+      // What could not be written leaves what was kept before to the next visit.
+      if (call !== "write") continue;
+      expect([...store.texts]).toEqual(before);
+      store.fault = () => undefined;
+      expect((await visit(store).read(LIST))?.jobs.length).toBe(jobs.length);
     }
   });
 });

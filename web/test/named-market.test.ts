@@ -6,6 +6,8 @@ import { forgetWords, recall, remember } from "../src/data/remember";
 import { vectors } from "./vectors";
 
 const OWN = { pathname: "/", origin: "https://page.example" };
+// A name of this machine, at which a page is served without TLS.
+const LOCAL = { pathname: "/", origin: "http://page.localhost:1" };
 const SHARED = { pathname: "/ipfs/bafy/", origin: "https://gateway.example" };
 const FILE = vectors<{ in: Record<string, unknown>; code?: string }[]>("network").find(({ code }) => code === undefined)?.in ?? {};
 
@@ -57,6 +59,17 @@ describe("the market of a static host's page", () => {
     expect((await namedMarket(OWN))?.network).toMatchObject({ rpc: ["https://mine.example/key"], gateways: ["https://gw.example"] });
   });
 
+  it("may be asked of others later, by what its file says: a host's file is its reader's then", async () => {
+    hosted(await file("hosts", { rpc: ["https://theirs.example/"], deploy_block: 7 }).text());
+    const found = await namedMarket(OWN);
+    if (found === undefined) throw new Error("no market");
+    expect(pickMarket(asking(found, "https://mine.example/", "", OWN), OWN)).toMatchObject({ by: "reader", network: { name: "hosts", rpc: ["https://mine.example/"] } });
+    // The host's file is another one by now.
+    hosted(await file("another").text());
+    const kept = await namedMarket(OWN);
+    expect(kept).toMatchObject({ by: "reader", network: { name: "hosts", rpc: ["https://mine.example/"], contracts: found.network.contracts, deployBlock: 7 } });
+  });
+
   it("is neither kept nor recalled at an origin that is shared with others", async () => {
     expect(pickMarket(await ofFile(file("mine")), SHARED).network.name).toBe("mine");
     expect(recall("market")).toBeNull();
@@ -82,6 +95,11 @@ describe("whom such a page asks", () => {
     const found = reached(await ofFile(file("x", { rpc: [...ASKED, "http://rpc.example/"], gateways: ["http://gw.example/"] })), OWN);
     expect(found.network.rpc).toEqual(ASKED);
     expect([found.network.gateways, found.barred]).toEqual([[], ["http://rpc.example/", "http://gw.example/"]]);
+    // Its own origin without TLS; the same name at another port is somebody else's.
+    const [own, beside] = ["http://page.localhost:1/rpc", "http://page.localhost:2/rpc"];
+    const local = reached(await ofFile(file("x", { rpc: [own, beside], gateways: [own] })), LOCAL);
+    expect([local.network.rpc, local.network.gateways, local.barred]).toEqual([[own], [own], [beside]]);
+    expect(reached(await ofFile(file("x", { rpc: [own] })), OWN).network.rpc).toEqual([]);
     hosted(await file("hosts", { rpc: ["http://rpc.example/"] }).text());
     expect((await namedMarket(OWN))?.network.rpc).toEqual([]);
   });
@@ -100,5 +118,8 @@ describe("whom such a page asks", () => {
     expect(needsConsent("http://127.0.0.1:8545", OWN)).toBe(true);
     expect(needsConsent("https://rpc.example/", OWN)).toBe(false);
     expect(needsConsent("http://127.0.0.1:8545", { pathname: "/", origin: "http://localhost:1" })).toBe(false);
+    expect(needsConsent("http://127.0.0.1:8545", LOCAL)).toBe(false);
+    // Whose name only begins or ends like it is from elsewhere.
+    for (const origin of ["https://localhost.example", "https://notlocalhost"]) expect(needsConsent("http://127.0.0.1:8545", { pathname: "/", origin })).toBe(true);
   });
 });

@@ -5,19 +5,20 @@ import { keptNames, learnName, nameIn } from "../src/data/names";
 import { forgetWords, recall, remember } from "../src/data/remember";
 import { refusalOf } from "./refusal";
 
+const OWN = { pathname: "/" };
+const SHARED = { pathname: "/ipfs/bafy/" };
 const document = (name: unknown) => utf8(JSON.stringify({ name }));
 const digestOf = async (bytes: Uint8Array<ArrayBuffer>) => toHex(await sha256(bytes));
 
-async function learn(name: unknown): Promise<string> {
+async function learn(name: unknown, here = OWN): Promise<string> {
   const bytes = document(name);
   const digest = await digestOf(bytes);
-  await learnName(digest, bytes);
+  await learnName(digest, bytes, here);
   return digest;
 }
 
 describe("names of jobs", () => {
   beforeEach(() => {
-    vi.stubGlobal("location", { pathname: "/" });
     vi.stubGlobal("dispatchEvent", vi.fn());
     vi.stubGlobal("StorageEvent", class {});
   });
@@ -28,33 +29,33 @@ describe("names of jobs", () => {
 
   it("are kept by the digests of the documents that say them, and forgotten with the rest", async () => {
     const [first, second] = [await learn("first job"), await learn("second")];
-    expect([...keptNames()]).toEqual([[first, "first job"], [second, "second"]]);
+    expect([...keptNames(OWN)]).toEqual([[first, "first job"], [second, "second"]]);
     await learn("first job");
-    expect([...keptNames().keys()]).toEqual([second, first]);
+    expect([...keptNames(OWN).keys()]).toEqual([second, first]);
     forgetWords();
-    expect(keptNames().size).toBe(0);
+    expect(keptNames(OWN).size).toBe(0);
   });
 
   it("are believed by their digest alone", async () => {
     const other = await digestOf(document("honest"));
-    expect(await refusalOf(() => learnName(other, document("another")))).toBe("BLOCK_CORRUPT");
-    expect(keptNames().size).toBe(0);
+    expect(await refusalOf(() => learnName(other, document("another"), OWN))).toBe("BLOCK_CORRUPT");
+    expect(keptNames(OWN).size).toBe(0);
     expect(await nameIn(other, document("honest"))).toBe("honest");
   });
 
   it("are names, and no other text of a stranger", async () => {
     for (const name of ["\u202egnp.exe", "", "a".repeat(65), "<img src=x>", 7, null, undefined, ["a"], { a: 1 }]) await learn(name);
-    expect(keptNames().size).toBe(0);
+    expect(keptNames(OWN).size).toBe(0);
     const list = utf8('["name"]');
-    await learnName(await digestOf(list), list);
-    expect(keptNames().size).toBe(0);
+    await learnName(await digestOf(list), list, OWN);
+    expect(keptNames(OWN).size).toBe(0);
   });
 
   it("are as many as fit, the newest", async () => {
     const older = Array.from({ length: 500 }, (_, at) => [`0x${String(at).padStart(64, "0")}`, `job ${at}`]);
     remember("names", JSON.stringify(older));
     for (const name of ["job 500", "job 501"]) await learn(name);
-    const names = [...keptNames().values()];
+    const names = [...keptNames(OWN).values()];
     expect([names.length, names[0], names.at(-1)]).toEqual([500, "job 2", "job 501"]);
   });
 
@@ -62,15 +63,16 @@ describe("names of jobs", () => {
     const digest = await learn("mine");
     for (const word of ["{", "7", "null", '{"a":1}', '[7,[],["0x12","a"],["0x12",7],null]', `[["${digest}","\u202ea"]]`]) {
       remember("names", word);
-      expect(keptNames().size).toBe(0);
+      expect(keptNames(OWN).size).toBe(0);
     }
     remember("names", `[["${digest}","mine"],["x","y"]]`);
-    expect([...keptNames()]).toEqual([[digest, "mine"]]);
+    expect([...keptNames(OWN)]).toEqual([[digest, "mine"]]);
   });
 
-  it("are not kept at an address that is shared", async () => {
-    vi.stubGlobal("location", { pathname: "/ipfs/bafy/" });
-    await learn("mine");
+  it("are neither kept nor read at an address that is shared", async () => {
+    await learn("mine", SHARED);
     expect(recall("names")).toBe(null);
+    await learn("mine");
+    expect([keptNames(OWN).size, keptNames(SHARED).size]).toEqual([1, 0]);
   });
 });

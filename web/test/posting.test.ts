@@ -84,6 +84,8 @@ class Scene {
   nodes = ABLE;
   purse = { coin: 10n ** 24n, asset: 10n ** 40n, credit: 0n, allowance: 0n };
   salt = 0n;
+  // Called whenever the page waits for a block.
+  waits = (): void => undefined;
 
   constructor(network: "coin" | "token" = "coin", changes: Partial<Network> = {}) {
     this.network = { ...networkOf(NETWORKS[network]), ...changes };
@@ -134,7 +136,10 @@ class Scene {
   posting(): Posting {
     const draw = (): bigint => (this.salt += 1n);
     const tell = (step: string, note: string): void => void (note === "" ? this.notes.push(step) : this.notes.push(note));
-    const pause = () => new Promise<void>((go) => setTimeout(go, 1));
+    const pause = async (): Promise<void> => {
+      this.waits();
+      await new Promise<void>((go) => setTimeout(go, 1));
+    };
     return new Posting(this.market, new Journal(this.shelf, this.network), this.session, tell, pause, this.abort.signal, draw);
   }
 
@@ -197,7 +202,8 @@ describe("posting", () => {
     let seen: string[] = [];
     scene.wallet.answers["eth_sendTransaction"] = () => {
       seen = [...scene.jobs];
-      setTimeout(() => scene.mine(), 10);
+      // The chain takes it while the page waits.
+      scene.waits = () => scene.mine();
       return HASH;
     };
     const job = await scene.post();
@@ -217,8 +223,10 @@ describe("posting", () => {
       scene.wallet.answers["eth_sendTransaction"] = bad;
       expect(["USER_REFUSED", "WALLET_FAILED"]).toContain(await scene.post());
     }
-    scene.wallet.answers["eth_sendTransaction"] = () => new Promise(() => undefined);
-    setTimeout(() => scene.abort.abort(), 30);
+    scene.wallet.answers["eth_sendTransaction"] = () => {
+      scene.abort.abort();
+      return new Promise(() => undefined);
+    };
     expect(await scene.post()).toBe("STOPPED");
     scene.wallet.answers["eth_sendTransaction"] = good;
     scene.abort = new AbortController();

@@ -68,7 +68,7 @@ it("a call that another tab signed while this one signed the call before it is n
   const alone = await read(stake);
   const shelf = new Memory();
   const sent: string[] = [];
-  const tab = async (hold?: Promise<void>): Promise<(calls: readonly Prepared[]) => Promise<string>> => {
+  const tab = async (opened: () => void = () => undefined, hold?: Promise<void>): Promise<(calls: readonly Prepared[]) => Promise<string>> => {
     const account = (both[0] as Prepared).from;
     const wallet = new Scripted({
       eth_requestAccounts: [account],
@@ -78,7 +78,10 @@ it("a call that another tab signed while this one signed the call before it is n
       eth_sendTransaction: async (params: readonly unknown[]) => {
         const { data } = params[0] as { data: string };
         sent.push(data);
-        if (data === (both[0] as Prepared).data) await hold; // its window stands open while the other tab signs
+        if (data === (both[0] as Prepared).data) {
+          opened();
+          await hold; // its window stands open while the other tab signs
+        }
         return HASH;
       },
     });
@@ -96,8 +99,12 @@ it("a call that another tab signed while this one signed the call before it is n
   const hold = new Promise<void>((done) => {
     go = done;
   });
-  const one = (await tab(hold))(both);
-  await new Promise((done) => setTimeout(done, 20));
+  let opened = (): void => undefined;
+  const open = new Promise<void>((done) => {
+    opened = done;
+  });
+  const one = (await tab(() => opened(), hold))(both);
+  await open;
   expect(await (await tab())(alone)).toBe("BUSY");
   go();
   const end = await one;

@@ -4,9 +4,10 @@ import type { Block } from "../src/chain/answers";
 import { Jobs } from "../src/chain/jobs";
 import { ZERO_HASH } from "../src/generated/bounds";
 import { OUTCOME, STATE } from "../src/generated/states";
-import { AT_ONCE, pathsOf, SHAPES, STANDS, standsAt, tally, typedUnit, UNREAD, unitAt, windowAt } from "../src/core/unit-map";
+import { AT_ONCE, STANDS, standsAt, tally, typedUnit, UNREAD, unitAt, windowAt } from "../src/core/unit-map";
 import { type Header, NEW_UNIT, type Unit } from "../src/core/types";
 import type { JobView } from "../src/core/view";
+import { pathsOf, shapeOf } from "../src/ui/unit-shapes";
 import { chainOf, HEAD, hashOf, told } from "./chain";
 import { refusal } from "./refusal";
 
@@ -38,6 +39,8 @@ describe("the map of an array's units", () => {
   it("says of units that nobody touched what the array says", () => {
     expect([...tally(viewOf([], { waiting: true }))]).toEqual([["blocked", 6]]);
     expect([...tally(viewOf([unit(STATE.EXPIRED)], { closed: true }))]).toEqual([["cancelled", 5], ["expired", 1]]);
+    // One that was cancelled while it waited waits no more.
+    expect([...tally(viewOf([], { closed: true, waiting: true }))]).toEqual([["cancelled", 6]]);
   });
 
   it("counts the units of each job of a chain as the library does", async () => {
@@ -70,8 +73,8 @@ describe("the map of an array's units", () => {
 
   it("gives each stand a shape of its own", () => {
     const possible = STANDS.filter((stands) => !stands.startsWith("none") && (!stands.includes(",") || /^(submitted|settled), /.test(stands)));
-    const shapes = possible.map((stands) => SHAPES[stands]);
-    expect(shapes).not.toContain(undefined);
+    const shapes = possible.map(shapeOf);
+    expect(shapes).not.toContain(shapeOf("of no form"));
     expect(new Set(shapes).size).toBe(possible.length);
   });
 

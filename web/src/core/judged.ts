@@ -7,6 +7,7 @@ import { decodeFunctionData, encodeFunctionData } from "viem/utils";
 import { ATTESTERS_CALLS } from "../generated/calls/attesters";
 import { STATE, TERMS_FLAG } from "../generated/states";
 import type { Hex } from "./bytes";
+import { counted } from "./counted";
 import type { MarketEvent } from "./events";
 import { challengeEnd } from "./lapse";
 import { wordsOf } from "./prepared";
@@ -84,4 +85,4 @@ export function confirmationIn(data: Hex, packed: TermsWords, index: number): Co
 
 // Say it: "2 signatures, of 3 attesters of whom 2 must sign".
 export const confirmationInWords = ({ signatures, keys, quorum }: Confirmation): string =>
-  `${signatures} ${signatures === 1 ? "signature" : "signatures"}, of ${keys.length} attesters of whom ${quorum} must sign`;
+  `${counted(signatures, "signature")}, of ${keys.length} attesters of whom ${quorum} must sign`;

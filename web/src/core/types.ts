@@ -7,6 +7,8 @@ import type { Hex } from "./bytes";
 import { floorDivInt } from "./numbers";
 
 export type State = (typeof STATE)[keyof typeof STATE];
+// States by their names, as the commands print them; tables of them are by this, so that none can be left out.
+export type StateName = Lowercase<Exclude<keyof typeof STATE, "NONE">>;
 export type Outcome = (typeof OUTCOME)[keyof typeof OUTCOME];
 export type Billing = (typeof BILLING)[keyof typeof BILLING];
 export type Verdict = (typeof VERDICT)[keyof typeof VERDICT];
@@ -129,6 +131,9 @@ export const submittedAt = (unit: Unit): number => (hasResult(unit.state) ? unit
 // Count the leases of a job: units / chunk x replicas. Throws DIVIDE_BY_ZERO for a chunk of zero.
 export const leasesOf = (terms: Pick<Terms, "units" | "chunk" | "replicas">): number =>
   floorDivInt(terms.units, terms.chunk) * terms.replicas;
+
+// The names of all states that anything can have, in the order in which a unit passes them.
+export const STATE_NAMES: readonly StateName[] = Object.keys(STATE).slice(1).map((name) => name.toLowerCase() as StateName);
 
 // Return a value's name in lower case, as the commands print it: "running". Empty for a value that has none.
 export function nameOf(enumeration: Readonly<Record<string, number>>, value: number): string {

@@ -1,8 +1,7 @@
-// The units of an array as a map: how each stands, how many stand so, and where each is drawn.
+// The units of an array as a map: how each stands, how many stand so, and which one is where.
 
 import { OUTCOME, STATE } from "../generated/states";
 import { HearthError } from "./errors";
-import { floorDivInt } from "./numbers";
 import { hasResult, leasesOf, nameOf, type Unit } from "./types";
 import type { JobView } from "./view";
 
@@ -13,7 +12,7 @@ const FEWEST_COLUMNS = 16;
 
 // What nobody has read is not free.
 export const UNREAD = "not known";
-const FAILED = ", not ok";
+export const FAILED = ", not ok";
 // In the order in which they are listed.
 const NAMES: readonly string[] = Object.values(STATE).map((state) => nameOf(STATE, state));
 export const STANDS: readonly string[] = [...NAMES.flatMap((name) => [name, name + FAILED]), UNREAD];
@@ -63,41 +62,6 @@ export function unitAt({ first, count, columns, rows }: Window, across: number, 
   const place = Math.floor(down * rows) * columns + Math.floor(across * columns);
   return place < count ? first + place : undefined;
 }
-
-export const SQUARE = 10;
-// Each stand has a shape of its own inside its square, so that nothing is told by colour alone.
-const CROSS = "m2 1l3 3l3 -3l1 1l-3 3l3 3l-1 1l-3 -3l-3 3l-1 -1l3 -3l-3 -3z";
-export const SHAPES: Readonly<Record<string, string>> = {
-  blocked: "m1 4h8v2h-8z",
-  open: "m3.500 3.500h3v3h-3z",
-  running: "m2 1l7 4l-7 4z",
-  closing: "m8 1l-7 4l7 4z",
-  submitted: "m5 .5l4.500 4.500l-4.500 4.500l-4.500 -4.500z",
-  [`submitted${FAILED}`]: "m5 .5l4.500 4.500h-9z",
-  disputed: "m2 1h6v4h-4v4h-2z",
-  settled: "m.5 .5h9v9h-9z",
-  [`settled${FAILED}`]: CROSS,
-  refunded: "m1 1h8l-4 8z",
-  cancelled: "m1 8l7 -7l1 1l-7 7z",
-  expired: "m1 1h8v2h-8zm0 6h8v2h-8z",
-  [UNREAD]: "m4 1h2v2h-2zm0 6h2v2h-2z",
-};
-const OTHER = "m1 1h3v8h-3z";
-
-// Draw the units of a part: one path for each stand that there is, in squares of SQUARE.
-export function pathsOf(view: JobView, { first, count, columns }: Window): ReadonlyMap<string, string> {
-  const parts = new Map<string, string[]>();
-  for (let place = 0; place < count; place += 1) {
-    const stands = standsAt(view, first + place);
-    const drawn = `M${SQUARE * (place % columns)} ${SQUARE * floorDivInt(place, columns)}${shapeOf(stands)}`;
-    const some = parts.get(stands);
-    if (some === undefined) parts.set(stands, [drawn]);
-    else some.push(drawn);
-  }
-  return new Map([...parts].map(([stands, some]) => [stands, some.join("")]));
-}
-
-export const shapeOf = (stands: string): string => SHAPES[stands] ?? OTHER;
 
 // Return the unit that a reader types. Throws NOT_FOUND for one that the job does not have.
 export function typedUnit(text: string, leases: number): number {

@@ -27,7 +27,7 @@ export function labelled(here: Here): readonly Labelled[] {
   return read.found;
 }
 
-export const nameOf = (address: Hex, here: Here): string | undefined => labelled(here).find((one) => one.address === address)?.name;
+export const labelOf = (address: Hex, here: Here): string | undefined => labelled(here).find((one) => one.address === address)?.name;
 
 // Name an address, anew where it has a name. Throws BAD_NAME for an empty or a long one, and where there are too many.
 export function label(address: Hex, name: string, here: Here): void {

@@ -16,15 +16,14 @@ const MAX_FILE = 2 ** 16;
 const LOOPBACK = ["127.0.0.1", "localhost"];
 const LONGEST_LINE = 200;
 
-export interface Named {
-  readonly network: Network;
-  readonly by: "reader" | "host";
-}
-
 // What a network file says, before and after it was read.
 export interface NetworkFile {
   readonly raw: Readonly<Record<string, unknown>>;
   readonly network: Network;
+}
+
+export interface Named extends NetworkFile {
+  readonly by: "reader" | "host";
 }
 
 type Here = Pick<Location, "pathname" | "origin">;
@@ -33,18 +32,20 @@ type Here = Pick<Location, "pathname" | "origin">;
 // BAD_NETWORK and WRONG_VERSION for a file that is no more read, TOO_LARGE.
 export async function namedMarket(here: Here): Promise<Named | undefined> {
   const kept = sharedOrigin(here) ? null : recall(KEY);
-  if (kept !== null) return { network: reached(parsed(kept), here).network, by: "reader" };
+  if (kept !== null) return named(parsed(kept), "reader", here);
   const answer = await fetch(HOSTS_FILE, { credentials: "omit", redirect: "error" }).catch(() => undefined);
   // Many hosts answer with some page whatever they are asked for.
   const json = answer?.ok === true && (answer.headers.get("Content-Type") ?? "").startsWith("application/json");
   if (!json || answer.body === null) return undefined;
-  return { network: reached(parsed(await textOf(streamed(answer.body))), here).network, by: "host" };
+  return named(parsed(await textOf(streamed(answer.body))), "host", here);
 }
 
-// Take a market from now on; at an origin that is shared with other sites until the page is left.
+const named = (file: NetworkFile, by: Named["by"], here: Here): Named => ({ raw: file.raw, network: reached(file, here).network, by });
+
+// Take a market, or another choice of whom to ask of it, from now on; at an origin that is shared with other sites until the page is left.
 export function pickMarket({ raw, network }: NetworkFile, here: Here): Named {
   if (!sharedOrigin(here)) remember(KEY, JSON.stringify({ ...raw, rpc: network.rpc, gateways: network.gateways }));
-  return { network, by: "reader" };
+  return { raw, network, by: "reader" };
 }
 
 // Forget what was picked: the host's own market stands again.

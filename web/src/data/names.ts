@@ -13,6 +13,8 @@ const MOST = 500;
 const NAME = new RegExp(SPEC_PATTERNS.name);
 const DIGEST = /^0x[0-9a-f]{64}$/;
 
+type Here = Pick<Location, "pathname">;
+
 // Return what a document calls its job, undefined where that is no name. Throws BLOCK_CORRUPT where these are not the bytes of that
 // digest: a name is believed by nothing else. Throws BAD_DOCUMENT.
 export async function nameIn(digest: Hex, document: Bytes): Promise<string | undefined> {
@@ -21,19 +23,21 @@ export async function nameIn(digest: Hex, document: Bytes): Promise<string | und
   return isName(name) ? name : undefined;
 }
 
-// Keep the name in a document that was read. Throws as `nameIn`.
-export async function learnName(digest: Hex, document: Bytes): Promise<void> {
+// Keep the name in a document that was read, unless this origin is shared with other sites. Throws as `nameIn`.
+export async function learnName(digest: Hex, document: Bytes, here: Here): Promise<void> {
   const name = await nameIn(digest, document);
-  if (name === undefined || sharedOrigin(location)) return;
-  const known = keptNames();
+  if (name === undefined || sharedOrigin(here)) return;
+  const known = keptNames(here);
   // The one that was read last is forgotten last.
   known.delete(digest);
   known.set(digest, name);
   remember(UNDER, JSON.stringify([...known].slice(-MOST)));
 }
 
-// The names that are kept, by digest; what is of another form is left out.
-export function keptNames(): Map<Hex, string> {
+// The names that are kept, by digest; what is of another form is left out. At a shared origin there are none: what lies there
+// may be another site's.
+export function keptNames(here: Here): Map<Hex, string> {
+  if (sharedOrigin(here)) return new Map();
   try {
     const raw: unknown = JSON.parse(recall(UNDER) ?? "[]");
     const all = Array.isArray(raw) ? (raw as unknown[]).slice(-MOST) : [];

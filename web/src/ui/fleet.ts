@@ -1,7 +1,8 @@
 // The market's nodes as a page shows them: read anew when something happened, and as their beats run out.
 
 import { type Fleet, readFleet } from "../chain/nodes";
-import { beatOf, type Loaded, useLoad } from "./load";
+import { beatOf, useLoad } from "./load";
+import type { Loaded } from "./lost";
 import type { Context } from "./main";
 
 export function useFleet({ live, network }: Context): Loaded<Fleet> {

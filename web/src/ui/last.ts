@@ -7,7 +7,7 @@ import type { Standing } from "../chain/jobs";
 import type { Kind, Last } from "../chain/last";
 import type { MarketEvent } from "../core/events";
 import { type Live, POLL } from "./live";
-import { passes } from "./load";
+import { isLost, lastShown } from "./lost";
 
 // What is kept is at most so much older than what was shown, in looks.
 const OFTEN = 8;
@@ -33,9 +33,9 @@ export function useKeep(live: Live, kind: Kind | undefined, shown: Shown | undef
 
 // What was kept under the first of these names that has anything; undefined while a provider answers that has not been lost.
 export function useLast(live: Live, ...kinds: readonly Kind[]): Last | undefined {
-  const [held, setHeld] = useState<{ readonly key: string; readonly last: Last | undefined }>();
+  const [held, setHeld] = useState<{ readonly key: string; readonly last: Last }>();
   const key = kinds.join();
-  const lost = live.state === "refused" ? passes(live.error) : live.state === "ready" && live.lost !== undefined;
+  const lost = isLost(live);
   useEffect(() => {
     if (!lost || (live.state !== "refused" && live.state !== "ready")) return undefined;
     let ended = false;
@@ -52,5 +52,5 @@ export function useLast(live: Live, ...kinds: readonly Kind[]): Last | undefined
       ended = true;
     };
   }, [lost, key]);
-  return held?.key === key ? held.last : undefined;
+  return lastShown(live, held, key);
 }

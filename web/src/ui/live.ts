@@ -11,7 +11,7 @@ import { type Rpc, rpcOf } from "../chain/rpc";
 import { HearthError } from "../core/errors";
 import type { Network } from "../core/network";
 import { sharedOrigin } from "../data/origin";
-import { passes } from "./load";
+import { passes } from "./lost";
 
 export type Live =
   | { readonly state: "none" }

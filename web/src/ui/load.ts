@@ -1,13 +1,12 @@
 // What a page reads, kept while a newer reading is under way: a value that is not known yet is undefined, never 0.
 
-import { useEffect, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
 
-import { HearthError } from "../core/errors";
+import { type Held, type Loaded, passes, shownOf } from "./lost";
 
-export interface Loaded<T> {
-  readonly value: T | undefined;
-  readonly error: unknown;
-}
+// True while what answers is another market. What was read before is forgotten then: once the market is back it is read anew.
+export const OtherMarket = createContext(false);
 
 // Read again whenever one of `inputs` changes. The last value stays until the next one is there, or `key` changes: then
 // it was of something else. What failed since no provider answered is tried again whenever `tick` changes.
@@ -17,13 +16,15 @@ export function useLoad<T>(
   inputs: readonly unknown[],
   tick?: unknown,
 ): Loaded<T> {
-  const [held, setHeld] = useState<Loaded<T> & { readonly key: string }>({ key, value: undefined, error: undefined });
+  const other = useContext(OtherMarket);
+  const [held, setHeld] = useState<Held<T>>({ key, value: undefined, error: undefined });
   const [tries, setTries] = useState(0);
   useEffect(() => {
     if (passes(held.error)) setTries((before) => before + 1);
   }, [tick]);
   useEffect(() => {
-    if (read === undefined) return undefined;
+    if (other) setHeld({ key, value: undefined, error: undefined });
+    if (other || read === undefined) return undefined;
     let ended = false;
     read().then(
       (value) => {
@@ -36,13 +37,9 @@ export function useLoad<T>(
     return () => {
       ended = true;
     };
-  }, [key, tries, ...inputs]);
-  return held.key === key ? held : { value: undefined, error: undefined };
+  }, [key, tries, other, ...inputs]);
+  return shownOf(held, key, other);
 }
-
-// No provider answered, or one that did could not: that may be otherwise a moment later.
-export const passes = (error: unknown): boolean =>
-  error instanceof HearthError && (error.code === "RPC_UNAVAILABLE" || error.code === "RPC_ERROR");
 
 const BEAT_SECONDS = 30;
 

@@ -16,6 +16,8 @@ import { Failure } from "./parts/failure";
 import { lazy } from "./parts/lazy";
 import { Theme } from "./parts/theme";
 import { type Live, useLive } from "./live";
+import { OtherMarket } from "./load";
+import { isOther } from "./lost";
 import { hrefOf, useRoute } from "./router";
 import { WORDS } from "./words";
 
@@ -49,6 +51,8 @@ export interface Context {
   readonly network: Network | undefined;
   // Who names the market where no `hearth web` does.
   readonly by: Named["by"] | undefined;
+  // What its file says.
+  readonly raw?: Named["raw"] | undefined;
   // Why the network file cannot be used.
   readonly refused: HearthError | undefined;
   readonly live: Live;
@@ -82,7 +86,7 @@ function App() {
     }, setFault);
   }, []);
   const live = useLive(source?.network);
-  const choose = (named: Named | undefined): void => setSource((before) => before && { ...before, network: undefined, by: undefined, refused: undefined, ...named });
+  const choose = (named: Named | undefined): void => setSource((before) => before && { ...before, network: undefined, by: undefined, raw: undefined, refused: undefined, ...named });
   const context = source === undefined ? undefined : { ...source, live, choose };
   const one = ONES.get(parts[0] ?? "");
   const name = one?.of ?? NAMES.find((page) => page === parts[0]) ?? "jobs";
@@ -117,7 +121,11 @@ function App() {
       <main id="main" tabIndex={-1}>
         {fault !== undefined && <Failure error={fault} />}
         {context?.refused !== undefined && <Failure error={context.refused} />}
-        {context !== undefined && <Page key={keyOf(context.network)} context={context} />}
+        {context !== undefined && (
+          <OtherMarket.Provider value={isOther(live)}>
+            <Page key={keyOf(context.network)} context={context} />
+          </OtherMarket.Provider>
+        )}
       </main>
     </>
   );

@@ -10,7 +10,7 @@ import { entryOf, everPosted } from "../wallet/journal";
 export async function namesOf(network: Network): Promise<ReadonlyMap<Hex, string>> {
   // What lies there may be another site's.
   if (sharedOrigin(location)) return new Map();
-  const names = keptNames();
+  const names = keptNames(location);
   // A browser that keeps no record has no names of its own.
   const records = await everPosted().catch(() => []);
   for (const raw of records) {

@@ -1,7 +1,8 @@
 // The node that a route names, as its page and its owner's show it.
 
 import { type NodeView, readNode } from "../chain/owning";
-import { beatOf, type Loaded, useLoad } from "./load";
+import { beatOf, useLoad } from "./load";
+import type { Loaded } from "./lost";
 import type { Context } from "./main";
 
 // Read anew when something happened, and as its beats run out.

@@ -6,7 +6,8 @@ import { counted } from "../../core/counted";
 import type { Entry } from "../../core/unixfs";
 import { ownBuild } from "../../data/build";
 import { forgetAll } from "../../data/keeping";
-import { namedMarket, unpickMarket } from "../../data/market";
+import { namedMarket, type NetworkFile, pickMarket, unpickMarket } from "../../data/market";
+import { AskWhom, Lasts } from "../parts/ask-whom";
 import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { PickMarket } from "../parts/pick-market";
@@ -42,7 +43,7 @@ function Forget() {
 }
 
 // Another market, where the page's server names none that stands above its reader's.
-function OtherMarket({ context }: { readonly context: Context }) {
+function PickAnother({ context }: { readonly context: Context }) {
   const [error, setError] = useState<unknown>();
   if (context.opened.by !== "host") return null;
   const unpick = (): void => {
@@ -62,8 +63,28 @@ function OtherMarket({ context }: { readonly context: Context }) {
         </p>
       )}
       {error !== undefined && <Failure error={error} />}
+      <Whom context={context} />
       <PickMarket context={context} />
     </>
+  );
+}
+
+// Others to ask of the market in use. What replaces a host's file is its reader's from then on.
+function Whom({ context: { network, raw, by, choose } }: { readonly context: Context }) {
+  const [taken, setTaken] = useState(false);
+  if (network === undefined || raw === undefined) return null;
+  const use = (chosen: NetworkFile): void => {
+    choose(pickMarket(chosen, location));
+    setTaken(true);
+  };
+  return (
+    <section aria-labelledby="whom">
+      <h2 id="whom">Whom this page asks of {network.name}</h2>
+      {by === "host" && <p>These are named by the file of this page's host. Once you use others, its contracts stand as they are now, whatever the host names later.</p>}
+      <AskWhom key={JSON.stringify([by, raw, network.rpc, network.gateways])} id="used" file={{ raw, network }} button="Use these" choose={use} />
+      <p role="status">{taken && by === "reader" && "These are asked from now on."}</p>
+      <Lasts />
+    </section>
   );
 }
 
@@ -106,7 +127,7 @@ export function About({ context }: { readonly context: Context }) {
         The page computes this CID from the files that it was served{opened.by === "kept" ? ", here by this browser's own copy" : ""}. A changed page could lie about it: compare it with the
         one of the release by <code>hearth web --verify</code>, or build it yourself by <code>make web</code>.
       </p>
-      <OtherMarket context={context} />
+      <PickAnother context={context} />
       <Forget />
     </>
   );

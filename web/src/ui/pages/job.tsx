@@ -6,6 +6,7 @@ import { Jobs as Reader } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
 import type { Posted } from "../../core/posted";
+import { jobAddress } from "../job-address";
 import { asOf, isRunning, readWhole } from "../job";
 import { useKeep, useLast } from "../last";
 import { beatOf, useLoad } from "../load";
@@ -30,13 +31,10 @@ import { Units } from "../parts/units";
 import { useRoute } from "../router";
 import { WORDS } from "../words";
 
-const ID = /^(0x[0-9a-fA-F]{64})(?:@([0-9]{1,15}))?$/;
-
 export function JobPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
   const { parts } = useRoute();
-  const [, id, hint] = ID.exec(parts[1] ?? "") ?? [];
-  const job = id?.toLowerCase() as Hex | undefined;
+  const { job, block } = jobAddress(parts[1]) ?? {};
   const ready = live.state === "ready" ? live : undefined;
   const reader = useMemo(
     () => (ready === undefined ? undefined : new Reader(ready.market)),
@@ -48,7 +46,7 @@ export function JobPage({ context }: { readonly context: Context }) {
   const posted = useLoad(
     ready === undefined || reader === undefined || job === undefined
       ? undefined
-      : () => reader.find(job, ready.head, hint === undefined ? undefined : Number(hint)),
+      : () => reader.find(job, ready.head, block),
     job ?? "",
     [reader, looked],
     ready?.seen,

@@ -15,6 +15,7 @@ import { counted } from "../../core/counted";
 import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
 import { addressOf } from "../../core/recipient";
+import { STATE_NAMES } from "../../core/types";
 import type { Asset } from "../../core/units";
 import { labelled } from "../../data/addresses";
 import { useKeep, useLast } from "../last";
@@ -186,13 +187,11 @@ function Filters({ state, submitter }: { readonly state: string; readonly submit
       <label>
         State{" "}
         <select value={state} onChange={(event) => go("state", event.currentTarget.value)}>
-          {["", "blocked", "open", "running", "closing", "submitted", "disputed", "settled", "refunded", "cancelled", "expired", "ended"].map(
-            (one) => (
-              <option key={one} value={one}>
-                {one === "" ? "any" : one}
-              </option>
-            ),
-          )}
+          {["", ...STATE_NAMES, "ended"].map((one) => (
+            <option key={one} value={one}>
+              {one === "" ? "any" : one}
+            </option>
+          ))}
         </select>
       </label>
       <label>

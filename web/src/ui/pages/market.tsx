@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
+import { counted } from "../../core/counted";
 import type { Node } from "../../core/types";
 import { laddersOf, type Offered, offersOf, type Rules, tilesOf, type Wanted, wantedOf } from "../../core/offers";
 import type { Asset } from "../../core/units";
@@ -56,7 +57,7 @@ export function MarketPage({ context }: { readonly context: Context }) {
         <p>{WORDS.nothingYet}</p>
       ) : (
         <Table
-          caption={`${found.offers.length} ${found.offers.length === 1 ? "offer" : "offers"} of live nodes at block ${value?.at.number ?? ""}, cheapest first`}
+          caption={`${counted(found.offers.length, "offer")} of live nodes at block ${value?.at.number ?? ""}, cheapest first`}
           columns={columnsOf(asset, now)}
           rows={found.offers}
           keyOf={(one) => String(one.node)}

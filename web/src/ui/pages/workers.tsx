@@ -1,5 +1,6 @@
 // Every node of the market: what it asks, how it stands, who owns it.
 
+import { counted } from "../../core/counted";
 import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
 import { askInForce, quarantinedUntil, statusOf } from "../../core/status";
@@ -57,7 +58,7 @@ export function Workers({ context }: { readonly context: Context }) {
       ) : (
         <>
           <Table
-            caption={`${value.nodes.length} ${value.nodes.length === 1 ? "node" : "nodes"} at block ${value.at.number}`}
+            caption={`${counted(value.nodes.length, "node")} at block ${value.at.number}`}
             columns={columns}
             rows={value.nodes}
             keyOf={(node) => String(node.id)}

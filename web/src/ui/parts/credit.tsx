@@ -11,7 +11,8 @@ import { creditFor, type Purse } from "../../core/posting";
 import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
 import { formatAmount } from "../../core/units";
-import { type Loaded, useLoad } from "../load";
+import { useLoad } from "../load";
+import type { Loaded } from "../lost";
 import { Amount, Whole } from "./shown";
 
 // `most` is what credit could pay, `pays` what its owner has it pay.
@@ -45,7 +46,7 @@ export function CreditBox({ credit, network }: { readonly credit: Credit; readon
 }
 
 // What the wallet shows before the post.
-export function WithdrawFirst({ credit: { pays }, network }: { readonly credit: Credit; readonly network: Network }) {
+export function WithdrawNote({ credit: { pays }, network }: { readonly credit: Credit; readonly network: Network }) {
   if (pays === 0n) return null;
   return (
     <p id="credit-first">

@@ -12,7 +12,7 @@ import type { Posted } from "../../core/posted";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
-import { ICONS, State, Whole } from "./shown";
+import { iconOf, State, Whole } from "./shown";
 
 interface Props {
   readonly reader: Jobs;
@@ -90,7 +90,7 @@ function Drawn({ around, center }: { readonly around: Around; readonly center: H
             <a key={job} href={hrefOf(["job", job])} tabindex={-1}>
               <rect x={x} y={y} width={BOX.width} height={BOX.height} rx={4} fill="none" stroke="currentColor" stroke-width={job === center ? 3 : 1} />
               <text x={x + 8} y={y + 16} font-size={12} fill="currentColor">{job.slice(0, 14)}</text>
-              <text x={x + 8} y={y + 32} font-size={12} fill="currentColor">{`${ICONS[state] ?? "•"} ${state}`}</text>
+              <text x={x + 8} y={y + 32} font-size={12} fill="currentColor">{`${iconOf(state)} ${state}`}</text>
             </a>
           );
         })}

@@ -21,7 +21,7 @@ export function JobDocument({ context, terms }: { readonly context: Context; rea
     const blocks = new Blocks(context.opened, context.network?.gateways ?? []);
     // A block is hashed before anybody sees it, and this one's name is the digest of the terms.
     const document = await blocks.source(cidOfDigest(fromHex(terms.spec)));
-    await learnName(terms.spec, document).catch(() => undefined);
+    await learnName(terms.spec, document, location).catch(() => undefined);
     return decode(document);
   };
   const { value, error } = useLoad(tries === 0 ? undefined : read, terms.spec, [tries]);

@@ -9,7 +9,7 @@ import { hrefOf } from "../router";
 import { Moment, State, Whole } from "./shown";
 
 // Where its job file is opened to be changed and posted anew.
-export function Rerun({ posted }: { readonly posted: Posted }) {
+export function RerunLink({ posted }: { readonly posted: Posted }) {
   return <p><a href={hrefOf(["submit", `${posted.jobId}@${posted.log.blockNumber}`])}>Rerun with changes</a></p>;
 }
 
@@ -42,7 +42,7 @@ export function Head({ whole, network, now }: HeadProps) {
         <dt>Checked by</dt>
         <dd>{verification(posted.terms, Attesters)}</dd>
       </dl>
-      <Rerun posted={posted} />
+      <RerunLink posted={posted} />
     </>
   );
 }

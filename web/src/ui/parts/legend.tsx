@@ -3,17 +3,17 @@
 import { Fragment } from "preact";
 
 import { MEANINGS } from "../../core/explained";
-import { ICONS } from "./shown";
+import { iconOf } from "./shown";
 
 export function Legend() {
   return (
     <details id="legend">
       <summary>What the states mean</summary>
       <dl>
-        {MEANINGS.map(([state, means]) => (
+        {[...MEANINGS].map(([state, means]) => (
           <Fragment key={state}>
             <dt>
-              <span aria-hidden="true">{ICONS[state] ?? "•"}</span> {state}
+              <span aria-hidden="true">{iconOf(state)}</span> {state}
             </dt>
             <dd>{means}</dd>
           </Fragment>

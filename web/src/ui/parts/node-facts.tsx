@@ -1,6 +1,7 @@
 // What the chain says of a node, in the columns of `hearth worker status` and `hearth worker offers`.
 
 import type { NodeView } from "../../chain/owning";
+import { counted } from "../../core/counted";
 import { HearthError } from "../../core/errors";
 import type { Network } from "../../core/network";
 import { runtimesOf } from "../../core/offer";
@@ -103,7 +104,7 @@ export const statusNameOf = (node: Node, now: number, { nodeParameters }: Networ
 
 export function offerInWords(offer: Offer): string {
   const gpus = offer.gpuCount === 0 ? "no GPU" : `${offer.gpuCount} x ${slugOf(offer.tier)} of ${offer.vramGib} GiB`;
-  const sizes = `${offer.cores} ${offer.cores === 1 ? "core" : "cores"}, ${offer.ramGib} GiB of memory, ${offer.diskGib} GiB of disk`;
+  const sizes = `${counted(offer.cores, "core")}, ${offer.ramGib} GiB of memory, ${offer.diskGib} GiB of disk`;
   return `${runtimesOf(offer)}; ${gpus}, ${sizes}; zone ${ZONES[offer.zone]?.slug ?? "?"}`;
 }
 

@@ -1,14 +1,13 @@
 // A market by its network file, at the reader's word: shown whole before it is taken.
 
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
-import { HearthError } from "../../core/errors";
-import { asking, needsConsent, type NetworkFile, ofAddress, ofFile, pickMarket, reached } from "../../data/market";
-import { sharedOrigin } from "../../data/origin";
+import { type NetworkFile, ofAddress, ofFile, pickMarket, reached } from "../../data/market";
 import type { Context } from "../main";
 import { anew } from "./anew";
+import { AskWhom, Lasts } from "./ask-whom";
 import { Failure } from "./failure";
-import { read } from "./fields";
 import { Stranger, Whole } from "./shown";
 
 export function PickMarket({ context }: { readonly context: Context }) {
@@ -65,10 +64,6 @@ export function PickMarket({ context }: { readonly context: Context }) {
 
 function Shown({ file, context }: { readonly file: NetworkFile; readonly context: Context }) {
   const { network, barred } = reached(file, location);
-  const [rpc, setRpc] = useState(network.rpc.join("\n"));
-  const [gateways, setGateways] = useState(network.gateways.join("\n"));
-  const chosen = read(() => asked(file, rpc, gateways));
-  const consent = (chosen.value?.network.rpc ?? []).some((url) => needsConsent(url, location));
   return (
     <>
       <h3>{network.name}</h3>
@@ -87,10 +82,10 @@ function Shown({ file, context }: { readonly file: NetworkFile; readonly context
           )}
         </dd>
         {Object.entries(network.contracts).map(([name, one]) => (
-          <>
+          <Fragment key={name}>
             <dt>{name}</dt>
             <dd><Whole hex={one} /></dd>
-          </>
+          </Fragment>
         ))}
       </dl>
       {barred.length > 0 && (
@@ -105,47 +100,8 @@ function Shown({ file, context }: { readonly file: NetworkFile; readonly context
           : a page asks https alone, and this machine.
         </p>
       )}
-      <Lines id="network-rpc" label="RPCs, the first is asked first" value={rpc} change={setRpc} />
-      <Lines id="network-gateways" label="Gateways" value={gateways} change={setGateways} />
-      {consent && (
-        <p role="note">
-          An RPC of this machine is asked by a page from elsewhere only where your browser lets it: allow local access when it asks,
-          or run <code>hearth web</code>.
-        </p>
-      )}
-      {chosen.held !== "" && <p class="failure" role="alert">{chosen.held}</p>}
-      <p class="row">
-        <button type="button" disabled={chosen.value === undefined} onClick={() => chosen.value !== undefined && context.choose(pickMarket(chosen.value, location))}>
-          Use this market
-        </button>
-      </p>
-      <p class="soft">
-        {sharedOrigin(location)
-          ? "This address is shared with other sites: the choice lasts until the page is left, and nothing is signed."
-          : "This browser keeps the choice until you forget it on the page About."}
-      </p>
-    </>
-  );
-}
-
-function asked(file: NetworkFile, rpc: string, gateways: string): NetworkFile {
-  const found = asking(file, rpc, gateways, location);
-  if (found.network.rpc.length === 0) throw new HearthError("NO_RPC", "nobody is named who can be asked of the chain", "write the address of an RPC");
-  return found;
-}
-
-interface LinesProps {
-  readonly id: string;
-  readonly label: string;
-  readonly value: string;
-  readonly change: (value: string) => void;
-}
-
-function Lines({ id, label, value, change }: LinesProps) {
-  return (
-    <>
-      <label for={id}>{label}, each in a line of its own</label>
-      <textarea id={id} class="mono" rows={3} spellcheck={false} value={value} onInput={(event) => change(event.currentTarget.value)} />
+      <AskWhom id="network" file={{ ...file, network }} button="Use this market" choose={(chosen) => context.choose(pickMarket(chosen, location))} />
+      <Lasts />
     </>
   );
 }

@@ -19,7 +19,7 @@ import type { Context } from "../main";
 import { useLoad } from "../load";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
-import { Rerun } from "./job-head";
+import { RerunLink } from "./job-head";
 import { Sheet } from "./sheet";
 import { Moment, Stranger } from "./shown";
 import { Table } from "./table";
@@ -62,7 +62,7 @@ export function Results({ context, posted, view, events, chosen, choose }: Props
             </label>
           )}
           <OneResult key={place.result} context={context} place={place} />
-          {place.unit.outcome !== OUTCOME.OK && <Rerun posted={posted} />}
+          {place.unit.outcome !== OUTCOME.OK && <RerunLink posted={posted} />}
         </>
       )}
     </>

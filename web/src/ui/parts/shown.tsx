@@ -1,11 +1,12 @@
 // How values are shown: exact on hover and in copies, whole where somebody may act on them.
 
 import type { Hex } from "../../core/bytes";
+import type { Shown } from "../../core/explained";
 import type { Asset } from "../../core/units";
 import { formatAmount, showAmount } from "../../core/units";
 import { moment, until } from "../../core/moments";
 import { shownLine } from "../../core/text";
-import { nameOf } from "../../data/addresses";
+import { labelOf } from "../../data/addresses";
 import { WORDS } from "../words";
 
 export function Amount({ value, asset }: { readonly value: bigint | undefined; readonly asset: Asset }) {
@@ -16,7 +17,7 @@ export function Amount({ value, asset }: { readonly value: bigint | undefined; r
 // An address or a hash, whole: short ones are how people are led to pay somebody else.
 // Beside an address stands the name that its reader gave it, unless it is `plain`.
 export function Whole({ hex, plain = false }: { readonly hex: Hex; readonly plain?: boolean }) {
-  const name = plain ? undefined : nameOf(hex, location);
+  const name = plain ? undefined : labelOf(hex, location);
   return (
     <>
       <code class="whole">{hex}</code>
@@ -44,7 +45,7 @@ export function Stranger({ text, most = 200 }: { readonly text: string; readonly
   return <bdi class="stranger">{shownLine(text, most)}</bdi>;
 }
 
-export const ICONS: Readonly<Record<string, string>> = {
+const ICONS: Readonly<Record<Shown, string>> = {
   open: "○",
   blocked: "◌",
   running: "▶",
@@ -55,14 +56,17 @@ export const ICONS: Readonly<Record<string, string>> = {
   refunded: "↩",
   cancelled: "✕",
   expired: "✕",
+  ended: "•",
   reclaimed: "✕",
 };
+
+export const iconOf = (name: string): string => (Object.hasOwn(ICONS, name) ? ICONS[name as Shown] : "•");
 
 // A state as a shape and its word: never by colour alone.
 export function State({ name }: { readonly name: string }) {
   return (
     <span class={`state state-${name}`}>
-      <span aria-hidden="true">{ICONS[name] ?? "•"}</span> {name}
+      <span aria-hidden="true">{iconOf(name)}</span> {name}
     </span>
   );
 }

@@ -16,7 +16,7 @@ import type { Session } from "../../wallet/request";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Button } from "./button";
-import { type Credit, WithdrawFirst } from "./credit";
+import { type Credit, WithdrawNote } from "./credit";
 import { Elsewhere } from "./elsewhere";
 import { Failure } from "./failure";
 import { Asked } from "./marks";
@@ -54,7 +54,7 @@ export function Sign({ market, session, draft, terms, credit, there, untakable, 
       <h2>Before you sign</h2>
       <p id="judged">{judgedWords(terms, unpackPolicy(terms.policy), draft.attesters, network.asset)}</p>
       {draft.attesters !== undefined && <Keys set={draft.attesters} />}
-      <WithdrawFirst credit={credit} network={network} />
+      <WithdrawNote credit={credit} network={network} />
       <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
       <Box box={again}>Post a new job, though the same one was posted from here</Box>
       <Box box={anyway}>Post it anyway, though no worker can take it</Box>

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { Live } from "../live";
-import { passes } from "../load";
+import { passes } from "../lost";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
 

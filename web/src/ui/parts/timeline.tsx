@@ -6,7 +6,7 @@ import { counted } from "../../core/counted";
 import type { MarketEvent } from "../../core/events";
 import { eventFacts } from "../../core/sentences";
 import { type Asset, showAmount } from "../../core/units";
-import type { Loaded } from "../load";
+import type { Loaded } from "../lost";
 import { WORDS } from "../words";
 import { Failure } from "./failure";
 import { Moment, Stranger, Whole } from "./shown";

@@ -5,8 +5,9 @@ import { useMemo, useState } from "preact/hooks";
 import { counted } from "../../core/counted";
 import { MEANINGS } from "../../core/explained";
 import { leasesOf } from "../../core/types";
-import { AT_ONCE, pathsOf, shapeOf, SQUARE, standsAt, tally, typedUnit, UNREAD, unitAt, type Window, windowAt } from "../../core/unit-map";
+import { AT_ONCE, standsAt, tally, typedUnit, UNREAD, unitAt, type Window, windowAt } from "../../core/unit-map";
 import type { WholeJob } from "../job";
+import { colourOf, pathsOf, shapeOf, SQUARE } from "../unit-shapes";
 import { Failure } from "./failure";
 import { Table } from "./table";
 import { UnitRows } from "./units";
@@ -171,10 +172,4 @@ const MEANS: ReadonlyMap<string, string> = new Map([...MEANINGS, [UNREAD, "someb
 function meaningOf(stands: string): string {
   const [state = "", not] = stands === UNREAD ? [stands] : stands.split(", ");
   return `${MEANS.get(state) ?? ""}${not === undefined ? "" : "; the program failed"}`;
-}
-
-function colourOf(stands: string): string {
-  if (stands === "settled") return "var(--good)";
-  if (stands.endsWith("not ok") || stands === "refunded" || stands === "disputed") return "var(--bad)";
-  return stands === "running" || stands === "closing" || stands === "submitted" ? "var(--link)" : "var(--soft)";
 }
