@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from hearth.base.errors import StorageError
 from hearth.market.abi import Codec, codec
+from hearth.market.calls import token_codec
 from hearth.market.manifest import read_manifest
 from hearth.market.network import Network
 from hearth.protocol import formulas, words
@@ -51,14 +52,6 @@ OTHERS: Final[Mapping[str, frozenset[str]]] = {
     "Lens": frozenset(("performUpkeep",)),
 }
 """What a wallet is asked for by the page alone, and no file holds."""
-_APPROVE: Final = {
-    "type": "function",
-    "name": "approve",
-    "inputs": [{"name": "spender", "type": "address"}, {"name": "amount", "type": "uint256"}],
-    "outputs": [{"name": "", "type": "bool"}],
-    "stateMutability": "nonpayable",
-}
-_TOKEN: Final = Codec("token", [_APPROVE])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +108,7 @@ def read_call(data: bytes, network: Network, contract: str | None = None) -> Rea
 
 
 def _codec(name: str) -> Codec:
-    return _TOKEN if name == "token" else codec(name)
+    return token_codec() if name == "token" else codec(name)
 
 
 def _behind(data: bytes, plain: bytes, manifest: bytes | None) -> bytes | None:

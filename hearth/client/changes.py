@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from hearth.base.errors import UsageError
 from hearth.client.money import recipient
+from hearth.client.parameters import AMOUNTS, POLICY_UNITS, SHARES, SPANS, in_words
 from hearth.market.changes import DROPPED, EXECUTED, LIFE, POLICY_GRACE, Change, ChangeOp
 from hearth.market.events import MAX_TIME
-from hearth.protocol.units import format_amount, format_duration, parse_amount, parse_duration
+from hearth.protocol.units import format_amount, parse_amount, parse_duration
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
 
 ChangeState = Literal["waiting", "due", "lapsed", "dropped", "executed"]
 """What became of a change: "due" can be executed now, "lapsed" nobody executed in time."""
-AMOUNTS: Final = ("min_price", "min_keeper_fee", "probation_price")
-SHARES: Final = ("fee_bps", "min_bond_bps")
-SPANS: Final = (
-    *("claim_ramp", "fresh_delay", "fetch_floor", "min_match_window", "ack_time", "open_claim_after", "cancel_notice"),
-    *("grace_floor", "start_fee_seconds", "min_challenge_window", "key_timeout", "min_checkpoint"),
-)
-"""The fields of a policy that a change may name: amounts of the asset, 1/10,000, spans of time."""
 BOUNDS: Final[dict[str, tuple[int, int | str]]] = {
     "fee_bps": (0, 1_000),
     "min_bond_bps": (1, 65_535),
@@ -195,9 +189,7 @@ def _number(value: int) -> Plain:
 
 
 def _shown(name: str, value: int, asset: Asset) -> str:
-    if name in AMOUNTS:
-        return format_amount(value, asset)
-    return format_duration(value) if name in SPANS else str(value)
+    return in_words(POLICY_UNITS[name], value, asset)
 
 
 def ready_at(seen: Seen, free: int) -> int:

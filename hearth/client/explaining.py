@@ -16,7 +16,8 @@ from hearth.base.errors import RefusedError, UsageError
 from hearth.base.strangers import read_json
 from hearth.base.text import brief, one_line
 from hearth.client.calldata import Read, addresses, four_words, read_call, terms_in
-from hearth.client.told import moves, tell
+from hearth.client.moves import moves
+from hearth.client.told import tell
 from hearth.protocol.units import NATIVE, format_amount
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from hearth.market.network import Network
 
 MOST_TEXT: Final = 1 << 20
-"""Bytes of what is read."""
+"""Characters of what is read, as in the page; of a file no more bytes than one above that are read."""
 MOST_CALLS: Final = 16
 _DATA: Final = re.compile("0x(?:[0-9a-fA-F]{2}){4,}")
 _ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")

@@ -18,7 +18,7 @@ from hearth.market.calls import UpkeepOp
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.network import Network
 from hearth.protocol import formulas, parents, words
-from hearth.protocol.types import SENTINEL, ZERO_ADDRESS, ZERO_HASH, Terms
+from hearth.protocol.types import SENTINEL, ZERO_HASH, Terms
 from hearth.protocol.units import Asset, format_amount, format_duration, format_rate
 from hearth.storage import canonical
 
@@ -36,39 +36,7 @@ class Told:
 
 def tell(call: Read, network: Network) -> Told:
     """Say what a call does. Raises ValueError for what no contract takes."""
-    return _TELLERS[call.contract, call.function](call, network)
-
-
-def moves(call: Read, network: Network) -> str:
-    """Say what money a call moves, and whose."""
-    takes, given = format_amount(call.takes or 0, network.asset), call.arguments
-    match call.function:
-        case "post":
-            terms = terms_in(given)
-            work = format_amount(formulas.price(terms), network.asset)
-            return f"{takes} of {terms.submitter} into Escrow: at most {work} for work, the rest for keepers"
-        case "register" | "add_stake":
-            return f"{takes} of the sender into Escrow, as stake"
-        case "cancel":
-            return f"what no worker has earned of it, from Escrow to the credit of {terms_in(given).submitter}"
-        case "accept":
-            return "what the unit's worker has earned, from Escrow to the credit of its owner"
-        case "withdraw":
-            amount = format_amount(given["amount"], network.asset)
-            return f"{amount} of the sender's credit, from Escrow to {str(given['to']).lower()}"
-        case "approve":
-            amount = format_amount(given["amount"], network.asset)
-            return f"none now; {str(given['spender']).lower()} may take {amount} of the sender's tokens later"
-        case "top_up":
-            return "what the added time costs at the job's price, of the sender into Escrow"
-    if "payee" in given:
-        return f"what the terms of a job say, out of Escrow; a keeper's pay to the credit of {_payee(given)}"
-    return "none"
-
-
-def _payee(given: Mapping[str, Any]) -> str:
-    payee = str(given["payee"]).lower()
-    return "the sender" if payee == ZERO_ADDRESS else payee
+    return TELLERS[call.contract, call.function](call, network)
 
 
 _Teller = Callable[[Read, Network], Told]
@@ -224,7 +192,7 @@ def _upkeep(call: Read, network: Network) -> Told:
     return Told(f"Do a keeper's work, {len(rows)} of what is due", tuple(rows))
 
 
-_TELLERS: Final[Mapping[tuple[str, str], _Teller]] = {
+TELLERS: Final[Mapping[tuple[str, str], _Teller]] = {
     ("JobRegistry", "post"): _post,
     ("JobRegistry", "cancel"): _of_unit(lambda unit: f"Cancel {unit} of a job"),
     ("JobRegistry", "accept"): _of_unit(lambda unit: f"Accept the result of {unit} of a job, which pays it at once"),

@@ -5,13 +5,14 @@ They return `Call` values, which the one transaction path (hearth.chain.tx) simu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cache
 from typing import Any, Final
 
 from hearth.chain.port import Call
-from hearth.market.abi import codec
+from hearth.market.abi import Codec, codec
 from hearth.market.changes import Change
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
@@ -32,13 +33,28 @@ from hearth.protocol.units import Asset
 from hearth.protocol.words import TermsWords
 
 _NO_TERMS: Final[TermsWords] = (0, ZERO_HASH, 0, 0, 0, 0, 0, 0, ZERO_HASH)
-_ERC20: Final = {
-    "balanceOf": ("address",),
-    "allowance": ("address", "address"),
-    "decimals": (),
-    "approve": ("address", "uint256"),
-    "transfer": ("address", "uint256"),
+_OWNER, _SPENDER, _TO, _AMOUNT = (
+    {"name": name, "type": kind}
+    for name, kind in (("owner", "address"), ("spender", "address"), ("to", "address"), ("amount", "uint256"))
+)
+_ERC20: Final[Mapping[str, tuple[tuple[Mapping[str, str], ...], str, str]]] = {
+    "balanceOf": ((_OWNER,), "view", "uint256"),
+    "allowance": ((_OWNER, _SPENDER), "view", "uint256"),
+    "decimals": ((), "view", "uint8"),
+    "approve": ((_SPENDER, _AMOUNT), "nonpayable", "bool"),
+    "transfer": ((_TO, _AMOUNT), "nonpayable", "bool"),
 }
+"""What EIP-20 says of its functions, but for the arguments' names: arguments, mutability and answer."""
+TOKEN_ABI: Final[tuple[Mapping[str, Any], ...]] = tuple(
+    {
+        "type": "function",
+        "name": name,
+        "stateMutability": mutability,
+        "inputs": list(inputs),
+        "outputs": [{"name": "", "type": answer}],
+    }
+    for name, (inputs, mutability, answer) in _ERC20.items()
+)
 
 
 class UpkeepOp(IntEnum):
@@ -360,10 +376,11 @@ def _payee(payee: str | None) -> str:
     return ZERO_ADDRESS if payee is None else payee
 
 
+@cache
+def token_codec() -> Codec:
+    """Return the codec of what is asked of a token."""
+    return Codec("token", TOKEN_ABI)
+
+
 def token_call(name: str, *args: Any) -> bytes:
-    from eth_utils.crypto import keccak
-
-    from hearth.base.abi import encode
-
-    types = _ERC20[name]
-    return bytes(keccak(text=f"{name}({','.join(types)})")[:4]) + encode(types, args)
+    return token_codec().encode(name, *args)

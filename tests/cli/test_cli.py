@@ -27,6 +27,7 @@ from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
 from hearth.client.attesting import Attesting
+from hearth.client.explaining import explain
 from hearth.client.gov import Gov
 from hearth.client.jobs import Jobs
 from hearth.client.net import Net
@@ -95,6 +96,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "offers": (Workers.offers, "run.client.workers.offers("),
         "jobs": (Jobs.list, "run.client.jobs.list("),
         "wallet import": (Wallet.import_key, "run.client.wallet.import_key("),
+        "job explain": (explain, "explain(_read(call), "),
         "job wait": (Posting.attach, "run.client.jobs.attach("),
         "store import": (Stored.import_file, "run.client.store.import_file("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
@@ -206,7 +208,7 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     demo init doctor completion offers check convert run submit jobs|devnet up devnet down devnet fund
     |wallet new wallet import wallet list wallet show wallet balance wallet send wallet withdraw
     |job show job spec job logs job events job wait job get job cancel job accept job unlock
-    |job top-up job attest job confirm
+    |job top-up job attest job confirm job explain
     |job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker take worker pause
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw

@@ -17,11 +17,8 @@ from hearth.chain.port import refused
 from hearth.cli.gov import _governor, change_lines
 from hearth.client import changes
 from hearth.client.changes import (
-    AMOUNTS,
     BOUNDS,
     OVER,
-    SHARES,
-    SPANS,
     change_rows,
     next_policy_from,
     read_change,
@@ -29,6 +26,7 @@ from hearth.client.changes import (
     state_of,
 )
 from hearth.client.gov import MAX_SALTS, Gov
+from hearth.client.parameters import AMOUNTS, SHARES, SPANS
 from hearth.client.verify_steward import governance_faults
 from hearth.client.views import event_facts, moment
 from hearth.config.settings import Settings
@@ -142,7 +140,7 @@ def test_read_changes__each_state__is_the_stewards(place: Place) -> None:
     seen, earlier = read_changes(place.market, place.head)
     assert [one.state for one in seen] == list(made) and earlier == 0
     rows = change_rows(place.market, place.head, seen)
-    assert rows[0]["text"] == "policy: fee_bps 500 -> 300"
+    assert rows[0]["text"] == "policy: fee_bps 500 (5 %) -> 300 (3 %)"
     assert rows[1]["text"] == "new nodes stake at least 2 ETH"
     assert len(change_lines(rows)) == 5 and not place.market.strays
     report = place.gov.status()
@@ -234,7 +232,7 @@ def test_status__executed_policy__is_shown_against_the_one_that_it_replaced(plac
             place.event("PolicyChanged", "Rules", policy=FEE.word, previous=older, until=9),
         ]
     )
-    assert place.gov.status()["changes"][0]["text"] == "policy: fee_bps 900 -> 300"
+    assert place.gov.status()["changes"][0]["text"] == "policy: fee_bps 900 (9 %) -> 300 (3 %)"
 
 
 def test_event_facts__of_the_steward__are_words_for_people() -> None:
@@ -405,7 +403,7 @@ def test_status__policy_as_it_is_today__says_so(place: Place) -> None:
     same = Change(ChangeOp.SET_POLICY, NOW_POLICY, 0)
     place.chain.mine([place.queued(FEE), place.queued(same)])
     rows = place.gov.status()["changes"]
-    assert [row["text"] for row in rows] == ["policy: fee_bps 500 -> 300", "policy: as it is today"]
+    assert [row["text"] for row in rows] == ["policy: fee_bps 500 (5 %) -> 300 (3 %)", "policy: as it is today"]
     place.on("Rules", "set_policy", lambda call, block: b"")
     place.on("Steward", "queue", lambda call, block: bytes(32))
     assert "policy: as it is today" in place.gov.queue("policy", ["fee_bps=500"], print_tx=True)["text"]
@@ -414,9 +412,9 @@ def test_status__policy_as_it_is_today__says_so(place: Place) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("fee_bps=99999", "fee_bps is from 0 to 1000, not 99999"),
-        ("fee_bps=1000000", "fee_bps is from 0 to 1000, not 1000000"),
-        ("min_bond_bps=65536", "min_bond_bps is from 1 to 65535"),
+        ("fee_bps=99999", "fee_bps is from 0 (0 %) to 1000 (10 %), not 99999 (999.99 %)"),
+        ("fee_bps=1000000", "fee_bps is from 0 (0 %) to 1000 (10 %), not 1000000 (10000 %)"),
+        ("min_bond_bps=65536", "min_bond_bps is from 1 (0.01 %) to 65535 (655.35 %)"),
         ("ack_time=1024s", "ack_time is from 2s to 10m, not 17m4s"),
         ("fresh_delay=9d", "fresh_delay is from 0s to min_challenge_window, not 9d"),
         ("min_price=0.0000012345", "three digits"),
@@ -508,7 +506,7 @@ def test_queue__beside_another_policy_that_waits__warns_that_it_undoes_it(place:
     place.on("Steward", "queue", lambda call, block: bytes(32))
     place.chain.mine([place.queued(FEE)])
     place.gov.queue("policy", ["ack_time=9s"], print_tx=True)
-    assert any("fee_bps 500 -> 300" in text and "undoes" in text for text in place.said)
+    assert any("fee_bps 500 (5 %) -> 300 (3 %)" in text and "undoes" in text for text in place.said)
 
 
 def test_queue__salts__first_free_one_and_what_waits_is_not_queued_again(place: Place) -> None:

@@ -65,9 +65,9 @@ def test_queue__wait__execute_by_another_account__new_policy_in_force(place: Tow
 
     waits = row(place, change)
     assert waits["state"] == "waiting" and waits["until"] == due + LIFE
-    assert waits["text"] == "policy: fee_bps 500 -> 300, ack_time 4s -> 9s"
+    assert waits["text"] == "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 4s -> 9s"
     told = place.hearth("net", "params")
-    assert "changes that are queued" in told.out and "fee_bps 500 -> 300" in told.out, told.out + told.err
+    assert "changes that are queued" in told.out and "fee_bps 500 (5 %) -> 300 (3 %)" in told.out, told.out + told.err
     early = said(place.hearth("gov", "execute", change[:10], "--account", "keeper", "--json"), 5)
     assert early["error"]["code"] == "NOT_DUE" and market.policies().word == before
 
@@ -80,7 +80,7 @@ def test_queue__wait__execute_by_another_account__new_policy_in_force(place: Tow
     assert done["transactions"][0]["action"] == "steward.execute"
     assert (market.policy().fee_bps, market.policy().ack_time) == (300, 9) and market.policies().previous == before
     over = row(place, change)
-    assert over["state"] == "executed" and over["text"] == "policy: fee_bps 500 -> 300, ack_time 4s -> 9s"
+    assert over["state"] == "executed" and over["text"] == "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 4s -> 9s"
     twice = said(place.hearth("gov", "execute", change, "--json"))
     assert twice["already_done"] and twice["transactions"] == []
     assert "queued" not in place.hearth("net", "params").out
@@ -106,7 +106,7 @@ def test_queue__policy_within_a_day_of_the_last__every_command_names_the_second_
     until_due(place, change["due"])
     assert row(place, change["change"])["state"] == "waiting"
     status = place.hearth("gov", "status").out
-    assert f"from {moment(free)}: policy: fee_bps 300 -> 400" in status, status
+    assert f"from {moment(free)}: policy: fee_bps 300 (3 %) -> 400 (4 %)" in status, status
     early = said(place.hearth("gov", "execute", change["change"], "--json"), 5)
     assert early["error"]["code"] == "NOT_DUE" and early["error"]["details"]["ready"] == free
     assert moment(free) in early["error"]["message"]

@@ -98,7 +98,7 @@ def test_readme__a_market_of_your_own__runs_as_written_through_a_paid_job(tmp_pa
     assert (network.chain_id, market.immutable("JobRegistry", "TREASURY")) == (CHAIN_ID, treasury.lower())
     assert market.credit(treasury.lower()) > 0
     assert market.policies().paused_until > market.port.head().timestamp
-    assert "policy: fee_bps 500 -> 300" in said and market.policy().fee_bps == 500
+    assert "policy: fee_bps 500 (5 %) -> 300 (3 %)" in said and market.policy().fee_bps == 500
     assert market.governor("Rules") == network.steward
     assert (tmp_path / ".mine" / "out" / "weights.bin").stat().st_size > 0
     assert '"solvent": true' in said and '"settled": 1' in said

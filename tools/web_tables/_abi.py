@@ -37,12 +37,6 @@ SIGNED: Final[Mapping[str, tuple[str, ...]]] = {
     TOKEN: ("approve",),
 }
 """By contract the calls that a person signs in a page, or that a page reads of others, and that change something."""
-_TOKEN: Final = {
-    "balanceOf": ("view", "uint256"),
-    "allowance": ("view", "uint256"),
-    "approve": ("nonpayable", "bool"),
-}
-"""What ERC-20 says of its functions: mutability and answer (EIP-20)."""
 
 
 def tables_of(wanted: Mapping[str, tuple[str, ...]], what: str) -> Mapping[str, Mapping[str, Any]]:
@@ -74,9 +68,8 @@ def refusal() -> dict[str, Any]:
 
 def functions_of(contract: str, wanted: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return functions in the order of the contract's ABI. Raises ValueError for one that it does not have."""
-    if contract == TOKEN:
-        return [_token(name, kinds) for name, kinds in calls._ERC20.items() if name in wanted]
-    entries = [entry for entry in codec(contract).abi if entry["type"] == "function"]
+    abi = calls.TOKEN_ABI if contract == TOKEN else codec(contract).abi
+    entries = [entry for entry in abi if entry["type"] == "function"]
     missing = set(wanted) - {entry["name"] for entry in entries}
     if missing:
         raise ValueError(f"{contract} has no {', '.join(sorted(missing))}")
@@ -100,17 +93,6 @@ def _dashed(name: str) -> str:
 
 def _event(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "event", "name": entry["name"], "inputs": _parameters(entry["inputs"])}
-
-
-def _token(name: str, kinds: tuple[str, ...]) -> dict[str, Any]:
-    mutability, answer = _TOKEN[name]
-    return {
-        "type": "function",
-        "name": name,
-        "stateMutability": mutability,
-        "inputs": [{"name": "", "type": kind} for kind in kinds],
-        "outputs": [{"name": "", "type": answer}],
-    }
 
 
 def _parameters(parameters: list[Mapping[str, Any]]) -> list[dict[str, Any]]:

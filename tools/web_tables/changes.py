@@ -15,7 +15,7 @@ from tools.web_tables.words import camel
 def tables() -> Mapping[str, Any]:
     """Return the operations by name, the states of a change that is over, times in seconds, and a policy's fields.
 
-    Of each field: its name in the library and in the page, and of what kind its value is.
+    Of each field: its name in the library and in the page. Its unit is in parameters.py.
     """
     return {
         "CHANGE_OP": {op.name: int(op) for op in changes.ChangeOp},
@@ -30,11 +30,5 @@ def tables() -> Mapping[str, Any]:
         "KINDS": {int(op): kind for op, kind in told.KINDS.items()},
         "OVER": told.OVER,
         "MAX_LOOKED": told.MAX_LOOKED,
-        "POLICY_FIELDS": [[field.name, camel(field.name), _kind(field.name)] for field in fields(Policy)],
+        "POLICY_FIELDS": [[field.name, camel(field.name)] for field in fields(Policy)],
     }
-
-
-def _kind(name: str) -> str:
-    if name in told.AMOUNTS:
-        return "amount"
-    return "span" if name in told.SPANS else "number"

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { changeOf } from "../src/core/changes";
 import { changeRow, type Governance, governorInWords, isOpen, rowsOf, stateOfChange, whenInWords } from "../src/core/governed";
 import type { Hex } from "../src/core/bytes";
+import { inWords } from "../src/core/parameters";
 import { assetOf } from "../src/core/units";
 import { unpackPolicy } from "../src/core/words";
 import { EXECUTED, POLICY_GRACE } from "../src/generated/changes";
@@ -31,6 +32,7 @@ interface Governor {
 const DATA = vectors<{ readonly rows: readonly Case[]; readonly governors: readonly Governor[] }>("governed");
 const ASSET = assetOf("ETH", 18);
 
+const share = (value: number): string => inWords("share", BigInt(value), ASSET);
 const changeIn = ({ change }: Case) => changeOf(BigInt(change.op), BigInt(change.word), BigInt(change.salt));
 
 describe("governance", () => {
@@ -72,7 +74,7 @@ describe("governance", () => {
       return rowsOf(gov as unknown as Governance, ASSET, one.now)[0]?.text;
     };
     const before = { ...policy, feeBps: policy.feeBps + 1 };
-    expect(of(new Map([[change.word, before]]))).toBe(`policy: fee_bps ${before.feeBps} -> ${policy.feeBps}`);
+    expect(of(new Map([[change.word, before]]))).toBe(`policy: fee_bps ${share(before.feeBps)} -> ${share(policy.feeBps)}`);
     expect(of(new Map())).toBe(`policy 0x${change.word.toString(16).padStart(64, "0")} for new jobs`);
   });
 });

@@ -17,7 +17,7 @@ from hearth.market.changes import Change, ChangeOp
 from hearth.market.network import Network
 from hearth.protocol import words
 from hearth.protocol.parents import parents_hash
-from hearth.protocol.types import NodeId, TermsFlag
+from hearth.protocol.types import NodeId, TermsFlag, Unit
 from tests.web.vectors import _drawn, prepared
 from tests.web.vectors.calls import TOKEN
 from tests.web.vectors.network import NETWORK
@@ -84,6 +84,7 @@ def _alone(random: Random, network: Network) -> Iterator[Any]:
     yield calls.post(terms, [])
     yield calls.cancel(packed, 1)
     yield calls.accept(packed, 0)
+    yield calls.top_up(terms, 0, Unit(), 60)
     yield calls.settle(packed, 2, prepared.OTHER)
     yield calls.close(packed, 2)
     yield calls.reclaim(packed, 2)

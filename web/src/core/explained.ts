@@ -1,4 +1,5 @@
-// What the states of units and jobs mean, one sentence each, in the words of the commands (SPEC, "States").
+// What the states of units and jobs mean, one sentence each: the page's own words for SPEC, "States". The states' names alone
+// are those of the commands.
 
 import type { StateName } from "./types";
 

@@ -2,11 +2,13 @@
 // people read" of hearth/client/changes.py and hearth/cli/gov.py. `now` is the second of the block that is looked at.
 
 import { CHANGE_OP, DROPPED, EXECUTED, KINDS, LIFE, PAUSE_EVERY, PAUSE_TIME, POLICY_FIELDS, POLICY_GRACE } from "../generated/changes";
+import { POLICY_UNITS } from "../generated/parameters";
 import type { Hex } from "./bytes";
 import { type Change, changeId, changeInWords } from "./changes";
 import { moment } from "./moments";
+import { inWords } from "./parameters";
 import type { Policy } from "./types";
-import { type Asset, formatAmount, formatDuration } from "./units";
+import type { Asset } from "./units";
 import { unpackPolicy } from "./words";
 
 // What became of a change: "due" can be executed now, "lapsed" nobody executed in time.
@@ -67,10 +69,10 @@ export const pausableFrom = (pausedUntil: number): number => pausedUntil && paus
 function changedValues(change: Change, policy: Policy | null, asset: Asset): ChangedValue[] {
   if (change.op !== CHANGE_OP.SET_POLICY || policy === null) return [];
   const after = unpackPolicy(change.word);
-  return POLICY_FIELDS.filter(([, field]) => policy[field] !== after[field]).map(([name, field, kind]) => ({
+  return POLICY_FIELDS.filter(([, field]) => policy[field] !== after[field]).map(([name, field]) => ({
     name,
-    before: valueInWords(kind, policy[field], asset),
-    after: valueInWords(kind, after[field], asset),
+    before: valueInWords(field, policy, asset),
+    after: valueInWords(field, after, asset),
   }));
 }
 
@@ -78,7 +80,7 @@ function changedValues(change: Change, policy: Policy | null, asset: Asset): Cha
 export function announced({ op, word }: Change, asset: Asset): (readonly [string, string])[] {
   if (op !== CHANGE_OP.SET_POLICY) return [];
   const after = unpackPolicy(word);
-  return POLICY_FIELDS.map(([name, field, kind]) => [name, valueInWords(kind, after[field], asset)]);
+  return POLICY_FIELDS.map(([name, field]) => [name, valueInWords(field, after, asset)]);
 }
 
 // Return what a change does: a policy by the fields that it replaces, or replaced, of `policy`; null where that is not known.
@@ -126,10 +128,9 @@ export function governorInWords(what: string, one: Governed, now: number): strin
   return `${what} are governed by ${who}${offered}${paused}${early}`;
 }
 
-function valueInWords(kind: "amount" | "span" | "number", value: number | bigint, asset: Asset): string {
-  if (kind === "amount") return formatAmount(BigInt(value), asset);
-  return kind === "span" ? formatDuration(Number(value)) : String(value);
-}
+// In the words that the page of parameters and `hearth net params` have.
+const valueInWords = (field: keyof typeof POLICY_UNITS, policy: Policy, asset: Asset): string =>
+  inWords(POLICY_UNITS[field], BigInt(policy[field]), asset);
 
 // What was read of a market's governance at a block. `changes` are those that wait and the newest that are over, oldest first:
 // `held` is what the Steward holds of one. `earlier` others were not looked at.

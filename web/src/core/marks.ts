@@ -20,7 +20,7 @@ export interface Marks {
 }
 
 // Whose first argument is the terms of one job.
-const OF_A_JOB: ReadonlySet<string> = new Set(["post", "cancel", "accept", "top_up", "settle", "close", "reclaim", "expire", "unlock"]);
+const OF_A_JOB: ReadonlySet<string> = new Set(JOB_REGISTRY_CALLS.flatMap(({ name, inputs: [first] }) => (first.name === "terms" ? [name] : [])));
 const BITS = 11n;
 const MASK = (1n << BITS) - 1n;
 const PLACES = [3n, 2n, 1n, 0n];

@@ -214,9 +214,7 @@ async function decoded(contract: Callee, data: Hex): Promise<Pick<Prepared, "con
   if (document !== undefined && manifestRows(document) === undefined) {
     throw bad("what stands behind its arguments is no manifest, or longer than one");
   }
-  // Of the token's ABI, EIP-20 names no arguments.
-  const named = contract === "token" ? { spender: given[0], amount: given[1] } : args;
-  return { contract, function: name, args: named, document, takes: takes(named) };
+  return { contract, function: name, args, document, takes: takes(args) };
 }
 
 // Refuse what is not its sender's: a withdrawal pays him, and a job is his.

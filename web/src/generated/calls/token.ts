@@ -6,7 +6,7 @@ export const TOKEN_CALLS = [
     type: "function",
     name: "approve",
     stateMutability: "nonpayable",
-    inputs: [{ name: "", type: "address" }, { name: "", type: "uint256" }],
+    inputs: [{ name: "spender", type: "address" }, { name: "amount", type: "uint256" }],
     outputs: [{ name: "", type: "bool" }],
   },
 ] as const;

@@ -6,14 +6,14 @@ export const TOKEN_READS = [
     type: "function",
     name: "balanceOf",
     stateMutability: "view",
-    inputs: [{ name: "", type: "address" }],
+    inputs: [{ name: "owner", type: "address" }],
     outputs: [{ name: "", type: "uint256" }],
   },
   {
     type: "function",
     name: "allowance",
     stateMutability: "view",
-    inputs: [{ name: "", type: "address" }, { name: "", type: "address" }],
+    inputs: [{ name: "owner", type: "address" }, { name: "spender", type: "address" }],
     outputs: [{ name: "", type: "uint256" }],
   },
 ] as const;
