@@ -51,11 +51,8 @@ def _lines(server: WebServer, *, local: bool) -> Iterator[str]:
     yield f"  build {served.page.cid}"
     if server.name is None:
         yield "  at 127.0.0.1: whoever served this port to your browser before may have left a script that reads it"
-    if local and served.network["rpc"]:
-        from hearth.local.devnet import KEYS
-        from hearth.local.market import DEVNET_ACCOUNTS
+    if local:
+        from hearth.local.page import wallet_lines
 
-        rpc, chain, key = served.network["rpc"][0], served.network["chain_id"], KEYS[DEVNET_ACCOUNTS["dev"]]
-        yield f"  in a wallet: add the network {rpc} with chain id {chain}, and import the key of dev,"
-        yield f"  {key}: everybody has it, and its money is play money"
+        yield from (f"  {line}" for line in wallet_lines(server))
     yield "Ctrl-C ends it"

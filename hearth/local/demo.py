@@ -186,10 +186,13 @@ def _run(
 
 def _serve(stage: DemoStage) -> None:
     """Serve the page of the market, which goes on, until Ctrl-C."""
-    from hearth.local.page import open_page
+    from hearth.local.page import open_page, wallet_lines
 
     with open_page(stage.client.session, port=0) as server, suppress(KeyboardInterrupt):
         stage.say(f"the page: {server.url}")
+        for line in wallet_lines(server):
+            stage.say(line)
+        stage.say(f"its network file, for the page at another host: {stage.folder / 'networks' / 'devnet.json'}")
         stage.say(f"the command, in another shell: HEARTH_HOME={stage.folder} hearth jobs --all --network devnet")
         stage.say("the market goes on; Ctrl-C ends it")
         threading.Event().wait()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hearth.config.settings import rpc_urls
+from hearth.local.devnet import KEYS
+from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.web.files import Page, read_page, require_named
 from hearth.web.origin import name_of
 from hearth.web.policy import network_for
@@ -24,6 +26,17 @@ def open_page(session: Session, *, port: int = PORT, read_only: bool = False, pl
     """
     served = _served(session, read_only)
     return WebServer(served, port, name=None if plain else name_of(session.settings.home))
+
+
+def wallet_lines(server: WebServer) -> list[str]:
+    """Return what a wallet is told of a local chain, and with which of its public keys it may pay."""
+    network = server.served.network
+    if not network["rpc"]:
+        return []
+    return [
+        f"in a wallet: add the network {network['rpc'][0]} with chain id {network['chain_id']}, and import the key of dev,",
+        f"{KEYS[DEVNET_ACCOUNTS['dev']]}: everybody has it, and its money is play money",
+    ]
 
 
 def page_report(session: Session, server: WebServer | None = None, *, read_only: bool = False) -> WebPage:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
 MODULE = EXAMPLES / "failing" / "failing.wasm"
 DEAR = "Post it anyway, though no worker can take it"
-TWICE = "Post a new job, though the same one was posted from here"
+TWICE = "Post a new job, though the same one was saved or posted from here"
 
 
 @pytest.fixture(scope="module")

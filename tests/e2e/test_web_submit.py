@@ -241,7 +241,7 @@ def test_submit__a_wallet_that_never_answers__is_not_waited_for_and_pays_once(de
     desk.page.wait_for_selector("text=It was posted already, and nothing was sent")
 
     assert named(desk.place, "receipt") == [job] and len(desk.wallet.sent) == 1
-    desk.page.check("text=Post a new job, though the same one was posted from here")
+    desk.page.check("text=Post a new job, though the same one was saved or posted from here")
     desk.sign()
     assert desk.posted() != job and len(named(desk.place, "receipt")) == 2
 
@@ -254,7 +254,7 @@ def test_submit__what_the_chain_refuses__is_a_sentence_and_no_wallet_opens(desk:
     desk.sign()
     desk.posted()
     desk.ready("refused twice", deadline)
-    desk.page.check("text=Post a new job, though the same one was posted from here")
+    desk.page.check("text=Post a new job, though the same one was saved or posted from here")
     desk.sign()
 
     assert "jobs: posted before" in desk.alert("REFUSED")

@@ -1,1 +1,1 @@
-import{a as e,c as t,g as n}from"./shown.js";import{S as r}from"./wallet.js";function i({id:i,rows:a}){return t(`dl`,{id:i,children:a.map(([i,a],o)=>t(n,{children:[t(`dt`,{children:i}),t(`dd`,{children:t(e,{text:a,most:r})})]},o))})}export{i as t};
+import{c as e,g as t,i as n}from"./shown.js";import{S as r}from"./wallet.js";function i({id:i,rows:a}){return e(`dl`,{id:i,children:a.map(([i,a],o)=>e(t,{children:[e(`dt`,{children:i}),e(`dd`,{children:e(n,{text:a,most:r})})]},o))})}export{i as t};

@@ -78,7 +78,7 @@ export class Rpc {
         faults.push(error.message);
       }
     }
-    const what = ["RPC_UNAVAILABLE", `no RPC answers: ${faults.join("; ")}`, "see the RPC panel, or name another"] as const;
+    const what = ["RPC_UNAVAILABLE", `no RPC answers: ${faults.join("; ")}`, "see on Network whom the page asks, or name another RPC"] as const;
     throw tooMuch ? new TooMuch(...what) : new HearthError(...what);
   }
 

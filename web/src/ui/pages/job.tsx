@@ -145,7 +145,7 @@ function AsCommands({ job }: { readonly job: Hex }) {
   return (
     <>
       <h2>As commands</h2>
-      <pre>{[`hearth job show ${job}`, `hearth job get ${job}`, `hearth job events ${job}`].join("\n")}</pre>
+      <pre>{[`hearth job show ${job}`, `hearth job get ${job} -o out`, `hearth job events ${job}`].join("\n")}</pre>
     </>
   );
 }

@@ -56,7 +56,7 @@ export function Sign({ market, session, draft, terms, credit, there, untakable, 
       {draft.attesters !== undefined && <Keys set={draft.attesters} />}
       <WithdrawNote credit={credit} network={network} />
       <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
-      <Box box={again}>Post a new job, though the same one was posted from here</Box>
+      <Box box={again}>Post a new job, though the same one was saved or posted from here</Box>
       <Box box={anyway}>Post it anyway, though no worker can take it</Box>
       <Box box={unseen}>Sign it anyway, though its data were not found</Box>
       <p class="row">

@@ -74,7 +74,7 @@ interface ChoiceProps {
 
 function Choice({ found, busy, connect }: ChoiceProps) {
   if (found.length === 0) {
-    return <p>No wallet announces itself in this browser. Install one that follows EIP-6963, or use the command line.</p>;
+    return <p>No wallet announces itself in this browser. Install one that follows EIP-6963, use the command line, or save what is to be signed for another machine, where this page offers it.</p>;
   }
   return (
     <p class="row">
