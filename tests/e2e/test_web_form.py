@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -136,6 +137,28 @@ def test_form__text_and_fields__say_the_same_and_what_is_wrong_with_it(desk: Des
     keeps_nobody_out(page)
 
 
+def test_form__what_is_picked__is_for_its_field_and_its_file_alone(desk: Desk[WebWallet], tmp_path: Path) -> None:
+    page = desk.page
+    for folder in ("jan", "feb"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "data.csv").write_text(folder)
+    desk.open()
+    page.fill("#job-file", OPEN.format(name="two", deadline="1h") + "inputs: [{dst: /in/jan}, {dst: /in/feb}]\n")
+    page.wait_for_selector("#form-inputs-1-src:enabled")
+    for field, (folder, word) in enumerate((("jan", "data.csv"), ("feb", "data-2.csv"))):
+        page.get_by_label("What: pick a file").nth(field).set_input_files(tmp_path / folder / "data.csv")
+        page.wait_for_function(f"() => document.querySelector('#form-inputs-{field}-src').value === '{word}'")
+    page.locator("li", has_text="data-2.csv").locator("code").wait_for()
+    page.locator("li", has_text="data.csv").locator("code").wait_for()
+    assert len(set(page.locator("li:has-text('.csv') code").all_inner_texts())) == 2
+
+    # A file that is opened asks for each anew, whatever words it uses.
+    (tmp_path / "job.yaml").write_text(text(page))
+    page.get_by_label("Open", exact=True).set_input_files(tmp_path / "job.yaml")
+    page.wait_for_selector("#missing >> text=data-2.csv")
+    assert page.locator("li:has-text('.csv') code").count() == 0
+
+
 def test_draft__over_a_reload__is_there_until_it_is_discarded_or_forgotten(desk: Desk[WebWallet]) -> None:
     page = desk.page
     desk.open()
@@ -207,6 +230,9 @@ def test_rerun__a_posted_job__is_a_file_of_the_same_document(desk: Desk[WebWalle
     page.wait_for_selector("#spec-digest")
     assert page.inner_text("#spec-digest") == "0x" + posted.terms.spec.hex()
     assert page.get_attribute("#escrow data", "value") == str(desk.place.client.jobs.show(job)["escrow"])
+    # What a link wrote is no draft until it is changed.
+    page.wait_for_selector("#draft >> text=keeps it once you change it")
+    assert not page.evaluate("Object.keys(localStorage).some((name) => name.includes('draft'))")
     page.fill("#form-name", "another")
     page.wait_for_function(f"() => document.querySelector('#spec-digest').innerText !== '0x{posted.terms.spec.hex()}'")
     page.reload()

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { dumpValues } from "../src/core/dump";
 import { HearthError } from "../src/core/errors";
-import { faultsOf, formOf, leftOut, readForm, shownValue, typeAt, typedValue, valueAt, withValue } from "../src/core/job-form";
+import { faultsOf, formOf, leftOut, readForm, shownValue, sourceWord, typeAt, typedValue, valueAt, withValue } from "../src/core/job-form";
 import { fieldName, type Location } from "../src/core/problems";
 import { loadSpec } from "../src/core/spec";
 import type { Value, ValueMap } from "../src/core/yaml";
@@ -141,5 +141,34 @@ describe("the form of a job file", () => {
     expect(faults.get("limits.runtime")).toEqual(['1 has no unit. Next: did you mean "1s"?']);
     expect(faults.get("price")).toHaveLength(1);
     expect(fieldName(["inputs", 0, "src"])).toBe("inputs[0].src");
+  });
+});
+
+describe("the word for what is picked at a field", () => {
+  const NONE = new Map<string, unknown>();
+  const file = (module: string | undefined, ...srcs: string[]): ValueMap =>
+    new Map<string, Value>([...(module === undefined ? [] : [["module", module] as const]), ["inputs", srcs.map((src) => new Map([["src", src]]))]]);
+
+  it("is none that another field has: two files of one name are two", () => {
+    expect(sourceWord(file(undefined, "", ""), ["inputs", 0, "src"], "data.csv", NONE)).toBe("data.csv");
+    expect(sourceWord(file(undefined, "data.csv", ""), ["inputs", 1, "src"], "data.csv", NONE)).toBe("data-2.csv");
+    expect(sourceWord(file(undefined, "data.csv", "data-2.csv", ""), ["inputs", 2, "src"], "data.csv", NONE)).toBe("data-3.csv");
+    expect(sourceWord(file("x.wasm", "ipfs://Qm"), ["inputs", 0, "src"], "x.wasm", NONE)).toBe("x-2.wasm");
+    expect(sourceWord(file(undefined, "x.wasm"), ["module"], "x.wasm", NONE)).toBe("x-2.wasm");
+    expect(sourceWord(file(undefined, "src"), ["workdir"], "src", NONE)).toBe("src-2");
+    expect(sourceWord(new Map([["workdir", "src"]]), ["inputs", 0, "src"], "src", NONE)).toBe("src-2");
+    for (const [name, other] of [[".env", ".env-2"], ["a.b.gz", "a.b-2.gz"], ["x.", "x-2."]] as const) {
+      expect(sourceWord(file(name, ""), ["inputs", 0, "src"], name, NONE)).toBe(other);
+    }
+  });
+
+  it("is its own where it has one, alone", () => {
+    expect(sourceWord(file("a", "mine.csv"), ["inputs", 0, "src"], "data.csv", new Map([["mine.csv", 1]]))).toBe("mine.csv");
+    // Two fields of one word are one thing: what is picked at one of them is not for the other.
+    expect(sourceWord(file(undefined, "both.csv", "both.csv"), ["inputs", 0, "src"], "data.csv", NONE)).toBe("both-2.csv");
+  });
+
+  it("is none that stands for something already, which the text may name again", () => {
+    expect(sourceWord(file(undefined, ""), ["inputs", 0, "src"], "data.csv", new Map([["data.csv", 1]]))).toBe("data-2.csv");
   });
 });

@@ -69,8 +69,9 @@ describe("a small output as a table", () => {
     const names = Array.from({ length: 10_000 }, (_, at) => `c${at}`);
     const wide = read("a.csv", `${names.join(",")}\n${names.map(() => "1").join(",")}\n`);
     expect([wide.wide, wide.columns.length, wide.rows[0]?.length]).toEqual([10_000, 50, 50]);
-    const other = read("a.json", `[${names.map((name) => `{"${name}":1}`).join(",")}]`);
-    expect([other.wide, other.columns.length, other.rows.length]).toEqual([10_000, 50, 10_000]);
+    const some = names.slice(0, 1_000);
+    const other = read("a.json", `[${some.map((name) => `{"${name}":1}`).join(",")}]`);
+    expect([other.wide, other.columns.length, other.rows.length]).toEqual([1_000, 50, 1_000]);
     const deep = 100_000;
     // Deep or refused: it is never gone into.
     for (const text of ["[".repeat(deep) + "]".repeat(deep), `{"a":`.repeat(40_000) + "1" + "}".repeat(40_000)]) {
@@ -86,6 +87,20 @@ describe("a small output as a table", () => {
     expect(read("a.csv", '""'.repeat(MOST_BYTES / 2)).rows.length).toBe(1);
     expect(refused("a.json", `"${"\\".repeat(MOST_BYTES - 2)}`)).toBe("NO_TABLE");
     expect(read("a.json", `"${"\\\\".repeat(MOST_BYTES / 2 - 2)}"`).rows.length).toBe(1);
+  });
+
+  it("has no more cells than a file may write, whatever its names and rows", () => {
+    const fifty = Array.from({ length: 50 }, (_, at) => `"${at}":1`).join(",");
+    const list = (rows: number): string => `[{${fifty}}${",{}".repeat(rows - 1)}]`;
+    const columns = (rows: number): string => `{"long":[1${",1".repeat(rows - 1)}],${fifty.replaceAll(":1", ":[]")}}`;
+    const most = Math.floor(MOST_BYTES / 50);
+    for (const made of [list, columns]) {
+      expect(read("a.json", made(most)).rows.length).toBe(most);
+      expect(refused("a.json", made(most + 1))).toBe("NO_TABLE");
+    }
+    expect([refused("a.json", list(87_000)), refused("a.json", columns(130_000))]).toEqual(["NO_TABLE", "NO_TABLE"]);
+    // One column has as many rows as its bytes allow.
+    expect(read("a.json", `[${"{},".repeat(80_000)}{"a":1}]`).rows.length).toBe(80_001);
   });
 
   it("takes no name for one of the language's own", () => {

@@ -121,6 +121,24 @@ function set(at: Value | undefined, [part, ...rest]: Location, value: Value | un
   return fields;
 }
 
+// The word that stands for what is picked at a field of the file: its own if it has one, else the name of what was picked. One word
+// is one thing, so it is none that another field has, nor a new one that something was `named` by: data.csv, then data-2.csv.
+export function sourceWord(data: ValueMap, where: Location, picked: string, named: { has(word: string): boolean }): string {
+  const here = fieldName(where);
+  const inputs = data.get("inputs");
+  const places: readonly Location[] = [["module"], ["workdir"], ...(Array.isArray(inputs) ? inputs.map((_, at) => ["inputs", at, "src"]) : [])];
+  const others = new Set(places.filter((place) => fieldName(place) !== here).map((place) => valueAt(data, place)));
+  const given = valueAt(data, where);
+  const own = typeof given === "string" && given !== "" && !given.includes("://") ? given : undefined;
+  if (own !== undefined && !others.has(own)) return own;
+  const base = own ?? picked;
+  const [, stem = base, end = ""] = /^(.+)(\.[^./]*)$/s.exec(base) ?? [];
+  for (let count = 1; ; count += 1) {
+    const word = count === 1 ? base : `${stem}-${count}${end}`;
+    if (!others.has(word) && !named.has(word)) return word;
+  }
+}
+
 // What a reader typed into a field, as its value; nothing is nothing. Digits are a number only where a number belongs.
 export function typedValue(text: string, { kind }: FieldType): Value | undefined {
   if (text === "") return undefined;

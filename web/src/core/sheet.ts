@@ -1,5 +1,5 @@
 // A program's small output as a table, and its columns of numbers as lines. A stranger wrote it: whatever it holds, the work is
-// as much as its bytes, and a number is shown as it is written.
+// as much as its bytes may be, and a number is shown as it is written.
 
 import { counted } from "./counted";
 import { noTable, readCsv } from "./csv";
@@ -8,6 +8,8 @@ import { floorDivInt } from "./numbers";
 export const MOST_BYTES = 262_144;
 // Columns that are shown; of a line no more points than twice the half.
 const MOST_COLUMNS = 50;
+// Cells that a table is made with: a file writes no more of them, but a table has one in each row for each name.
+const MOST_CELLS = MOST_BYTES;
 const MOST_STRETCHES = 500;
 
 // Rows of cells, each at most MOST_COLUMNS wide and maybe shorter than the others; `wide` is how many columns there are.
@@ -143,6 +145,7 @@ function ofList(list: readonly Value[]): Sheet {
     const names = new Map<string, number>();
     for (const one of list) for (const name of Object.keys(one)) if (!names.has(name)) names.set(name, names.size);
     const shown = [...names.keys()].slice(0, MOST_COLUMNS);
+    requireCells(list.length, shown.length);
     const rows = list.map((one) => shown.map((name) => (Object.hasOwn(one, name) ? cellOf(one[name] as Value) : "")));
     return sheet(shown.map((name) => name.slice(1)), rows, names.size);
   }
@@ -157,8 +160,13 @@ function ofList(list: readonly Value[]): Sheet {
 function ofColumns(entries: readonly (readonly [string, readonly Value[]])[]): Sheet {
   const shown = entries.slice(0, MOST_COLUMNS);
   const length = shown.reduce((most, [, list]) => Math.max(most, list.length), 0);
+  requireCells(length, shown.length);
   const rows = Array.from({ length }, (_, at) => shown.map(([, list]) => (at < list.length ? cellOf(list[at] as Value) : "")));
   return sheet(shown.map(([name]) => name.slice(1)), rows, entries.length);
+}
+
+function requireCells(rows: number, columns: number): void {
+  if (rows * columns > MOST_CELLS) throw noTable(`its ${rows} rows of ${columns} columns have more than ${MOST_CELLS} cells`);
 }
 
 // What is inside another cell is counted and not gone into: nothing here is as deep as a stranger nests.

@@ -55,7 +55,7 @@ export function Submit({ context }: { readonly context: Context }) {
       <Unfinished context={context} network={network} wallets={wallets} />
       {parts[1] !== undefined && <Rerun context={context} network={network} file={file} />}
       <Editor file={file}>
-        <JobForm file={file} errors={faults} />
+        <JobForm key={file.which} file={file} errors={faults} />
       </Editor>
       {found !== undefined && (
         <>

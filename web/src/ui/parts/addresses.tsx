@@ -37,7 +37,8 @@ export function Addresses({ market, account, changed, renamed }: Props) {
       <h2 id="addresses">Your addresses</h2>
       <p>
         Names of your own, for accounts that you watch or pay to. They stand beside the whole address wherever the page shows it, are
-        kept in this browser, and are nobody else's to read.
+        kept in this browser, and are nobody else's to read. Of the addresses the credit is asked for at once: whoever is asked for
+        their credit learns that they belong together.
       </p>
       {error !== undefined && <Failure error={error} />}
       <Table

@@ -13,7 +13,8 @@ import type { Network } from "../../core/network";
 import { shown } from "../../core/text";
 import { type Named, nameSource } from "../../data/bring";
 import { type Draft, draftOf, MOST_DRAFT } from "../../data/draft";
-import { fromInput, type Picked } from "../../data/pick";
+import { fromInput } from "../../data/pick";
+import { type Kept, type Pen, penOf, writingOf } from "../../data/writing";
 import { anew } from "./anew";
 import { Failure } from "./failure";
 import { Stranger } from "./shown";
@@ -26,19 +27,16 @@ export interface Found {
   readonly lacks: unknown;
 }
 
-export interface JobFile {
+export interface JobFile extends Pen {
   readonly text: string;
-  setText(text: string): void;
-  // Whether the text lasts over a reload; undefined where it is nobody's draft.
-  readonly kept: boolean | undefined;
+  // Which file it is, of all that stood here.
+  readonly which: number;
+  // Whether the text lasts over a reload; undefined where there is no market.
+  readonly kept: Kept | undefined;
   readonly draft: Draft;
   readonly named: ReadonlyMap<string, Named>;
-  name(src: string, one: Named): void;
-  // Name a source by what was picked for it. Rejects with what reading it throws.
-  pick(src: string, picked: Picked, isWorkdir: boolean): Promise<void>;
   // The set of attesters picked for the file that a job file names.
   attestersOf(name: string): AttesterSet | undefined;
-  setAttesters(name: string, set: AttesterSet | undefined): void;
   readonly found: Found | undefined;
   readonly error: unknown;
   setError(error: unknown): void;
@@ -55,15 +53,12 @@ price: {max_total: "0.02"}
 
 export function useJobFile(network?: Network): JobFile {
   const draft = useMemo(() => draftOf(network), [network]);
-  const [text, setOnly] = useState(draft.read);
-  const [kept, setKept] = useState(() => text !== "" && draft.keep(text));
-  const setText = (next: string): void => {
-    setOnly(next);
-    setKept(draft.keep(next));
-  };
-  const [named, setNamed] = useState<ReadonlyMap<string, Named>>(new Map());
-  const [sets, setSets] = useState<ReadonlyMap<string, AttesterSet | undefined>>(new Map());
-  const [found, setFound] = useState<Found>();
+  const [writing, change] = useState(() => writingOf(draft));
+  const { text, which, named, sets } = writing;
+  const pen = penOf(draft, which, change);
+  const [last, setFound] = useState<Found & { readonly which: number }>();
+  // What was found in another file says nothing of this one.
+  const found = last?.which === which ? last : undefined;
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     let ended = false;
@@ -75,7 +70,7 @@ export function useJobFile(network?: Network): JobFile {
     check(text, named).then(
       (value) => {
         if (ended) return;
-        setFound(value);
+        setFound({ ...value, which });
         setError(undefined);
       },
       (why: unknown) => {
@@ -88,10 +83,8 @@ export function useJobFile(network?: Network): JobFile {
       ended = true;
     };
   }, [text, named]);
-  const name = (src: string, one: Named): void => setNamed((before) => new Map(before).set(src, one));
-  const pick: JobFile["pick"] = async (src, picked, isWorkdir) => name(src, await nameSource(picked, isWorkdir));
-  const setAttesters: JobFile["setAttesters"] = (called, set) => setSets((before) => new Map(before).set(called, set));
-  return { text, setText, kept: network === undefined ? undefined : kept, draft, named, name, pick, attestersOf: (called) => sets.get(called), setAttesters, found, error, setError };
+  const kept = network === undefined ? undefined : writing.kept;
+  return { ...pen, text, which, kept, draft, named, attestersOf: (name) => sets.get(name), found, error, setError };
 }
 
 // A button that goes with what it does leaves the keyboard at the text.
@@ -99,7 +92,7 @@ const toText = (): void => document.getElementById("job-file")?.focus();
 
 // The text, beside whatever else shows it.
 export function Editor({ file, children }: { readonly file: JobFile; readonly children?: ComponentChildren }) {
-  const { text, setText, error, setError, found } = file;
+  const { text, setText, begin, error, setError, found } = file;
   return (
     <>
       <p class="row">
@@ -109,11 +102,11 @@ export function Editor({ file, children }: { readonly file: JobFile; readonly ch
             type="file"
             accept=".yaml,.yml,.json"
             onClick={anew}
-            onChange={(event) => void event.currentTarget.files?.[0]?.text().then(setText, setError)}
+            onChange={(event) => void event.currentTarget.files?.[0]?.text().then(begin, setError)}
           />
         </label>
         {text.trim() === "" && (
-          <button type="button" onClick={() => { setText(EXAMPLE); toText(); }}>
+          <button type="button" onClick={() => { begin(EXAMPLE); toText(); }}>
             Show an example
           </button>
         )}
@@ -123,7 +116,7 @@ export function Editor({ file, children }: { readonly file: JobFile; readonly ch
         <div>
           <label for="job-file">The job file</label>
           <textarea id="job-file" rows={16} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-          <Kept file={file} />
+          <Keeping file={file} />
           <div aria-live="polite">
             {error !== undefined && <Problems error={error} />}
             {found !== undefined && (
@@ -142,15 +135,17 @@ export function Editor({ file, children }: { readonly file: JobFile; readonly ch
 }
 
 // Whether the text is there again after a reload; what was picked is not.
-function Kept({ file: { text, setText, kept } }: { readonly file: JobFile }) {
+function Keeping({ file: { text, begin, kept } }: { readonly file: JobFile }) {
   if (text === "" || kept === undefined) return null;
   const why = text.length > MOST_DRAFT ? "it is too long" : "it stores nothing for this page";
   return (
     <p class="row">
       <span class="soft" id="draft">
-        {kept ? "A draft: this browser keeps the text until it is posted, but not the files that you pick." : `Not kept by this browser: ${why}.`}
+        {kept === "kept" && "A draft: this browser keeps the text until it is posted, but not the files that you pick."}
+        {kept === "unchanged" && "The file of a posted job, which a link put here: this browser keeps it once you change it."}
+        {kept === "not" && `Not kept by this browser: ${why}.`}
       </span>
-      <button type="button" onClick={() => { setText(""); toText(); }}>
+      <button type="button" onClick={() => { begin(""); toText(); }}>
         Discard it
       </button>
     </p>
@@ -208,7 +203,7 @@ export function Sources({ file, found }: { readonly file: JobFile; readonly foun
   if (sources.length === 0) return null;
   const take = async (src: string, files: readonly File[]): Promise<void> => {
     try {
-      await file.pick(src, fromInput(files), src === found.loaded.spec.workdir);
+      await file.pick(src, nameSource(fromInput(files), src === found.loaded.spec.workdir));
       setError(undefined);
     } catch (why) {
       setError(why);

@@ -4,10 +4,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { dumpValues } from "../../core/dump";
 import { HearthError } from "../../core/errors";
-import { faultsOf, readForm, valueAt, withValue } from "../../core/job-form";
+import { faultsOf, readForm, sourceWord, valueAt, withValue } from "../../core/job-form";
 import { fieldName, type Location } from "../../core/problems";
 import { shown } from "../../core/text";
 import type { Value, ValueMap } from "../../core/yaml";
+import { nameSource } from "../../data/bring";
 import { fromInput } from "../../data/pick";
 import { Failure } from "./failure";
 import { type Desk, Faults, idOf } from "./job-controls";
@@ -64,12 +65,10 @@ export function JobForm({ file, errors }: Props) {
   const pick = (where: Location, files: readonly File[]): void => {
     const [first] = files;
     if (first === undefined || !open) return;
-    const given = valueAt(held.data, where);
-    const own = typeof given === "string" && given !== "" && !given.includes("://");
-    const src = own ? given : (first.webkitRelativePath.split("/")[0] ?? "") || first.name;
-    if (!own) change(where, src);
-    const isWorkdir = fieldName(where) === "workdir" || src === valueAt(held.data, ["workdir"]);
-    file.pick(src, fromInput(files), isWorkdir).then(() => setFailed(undefined), setFailed);
+    const picked = (first.webkitRelativePath.split("/")[0] ?? "") || first.name;
+    const src = sourceWord(held.data, where, picked, file.named);
+    if (src !== valueAt(held.data, where)) change(where, src);
+    file.pick(src, nameSource(fromInput(files), fieldName(where) === "workdir")).then(() => setFailed(undefined), setFailed);
   };
   const desk: Desk = { data: held.data, faults, change, pick };
   return (

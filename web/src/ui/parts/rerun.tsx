@@ -44,13 +44,11 @@ export function Rerun({ context, network, file }: Props) {
     return jobTextOf(document, { terms, posted: times.get(log.blockHash) ?? head.time, asset, attesters: contracts.Attesters });
   };
   const { value, error } = useLoad(ready === undefined || job === undefined ? undefined : read, job ?? "", [ready?.market, ready?.epoch], ready?.seen);
-  const take = (): void => {
-    if (value === undefined) return;
-    file.setText(value.text);
-    setTaken(job);
-  };
   useEffect(() => {
-    if (value !== undefined && taken !== job && givesWay(file.text, value.text)) take();
+    if (value === undefined || taken === job || !givesWay(file.text, value.text)) return;
+    // Nobody asked for it but a link.
+    if (file.text !== value.text) file.lend(value.text);
+    setTaken(job);
   }, [value, taken, job, file.text]);
   if (job === undefined) return <Failure error={new HearthError("BAD_ID", "a job's id is 0x and 64 hex digits", "look at the list of jobs")} />;
   const link = <a href={hrefOf(["job", parts[1] ?? job])}><Whole hex={job} /></a>;
@@ -69,7 +67,7 @@ export function Rerun({ context, network, file }: Props) {
       {value !== undefined && taken !== job && (
         <p>
           A draft of yours stands below.{" "}
-          <button type="button" onClick={take}>
+          <button type="button" onClick={() => { file.begin(value.text); setTaken(job); }}>
             Put the file of the job in its place
           </button>{" "}
           {link}

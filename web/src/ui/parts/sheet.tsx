@@ -36,24 +36,23 @@ function tried(path: string, bytes: Uint8Array): readonly [Read | undefined, unk
 function Shown({ read }: { readonly read: Read }) {
   const { columns, rows, wide } = read;
   const [drawn, setDrawn] = useState<number>();
-  const drawable = useMemo(() => columns.map((_, at) => at).filter((at) => numbersOf(read, at) !== undefined), [read]);
   const left = wide - columns.length;
   return (
     <>
-      {drawable.length > 0 && (
+      {rows.length > 1 && (
         <label>
           Draw{" "}
           <select value={drawn === undefined ? "" : String(drawn)} onChange={(event) => setDrawn(event.currentTarget.value === "" ? undefined : Number(event.currentTarget.value))}>
             <option value="">no column</option>
-            {drawable.map((at) => (
+            {columns.map((name, at) => (
               <option key={at} value={String(at)}>
-                {shownLine(columns[at] ?? "", 60)}
+                {shownLine(name, 60)}
               </option>
             ))}
           </select>
         </label>
       )}
-      {drawn !== undefined && <Line key={drawn} read={read} column={drawn} />}
+      {drawn !== undefined && <Drawn key={drawn} read={read} column={drawn} />}
       {left > 0 && <p role="note">{`${counted(left, "more column is", "more columns are")} not shown: save it to see all.`}</p>}
       <Table
         caption={`${counted(rows.length, "row")} of ${counted(wide, "column")}`}
@@ -73,9 +72,21 @@ function Shown({ read }: { readonly read: Read }) {
   );
 }
 
-function Line({ read, column }: { readonly read: Read; readonly column: number }) {
+// Whether a column is one of numbers is asked of the one that is picked.
+function Drawn({ read, column }: { readonly read: Read; readonly column: number }) {
+  const numbers = useMemo(() => numbersOf(read, column), [read, column]);
+  if (numbers !== undefined) return <Line read={read} column={column} numbers={numbers} />;
+  return <p role="note">Not drawn: not all of this column are numbers, or fewer than two are.</p>;
+}
+
+interface LineProps {
+  readonly read: Read;
+  readonly column: number;
+  readonly numbers: readonly (number | null)[];
+}
+
+function Line({ read, column, numbers }: LineProps) {
   const { rows, columns } = read;
-  const numbers = useMemo(() => numbersOf(read, column) ?? [], [read, column]);
   const { points, lowest, highest } = useMemo(() => plotOf(numbers), [numbers]);
   const name = shownLine(columns[column] ?? "", 60);
   const cell = (row: number): string => shownLine(rows[row]?.[column] ?? "", 40);
