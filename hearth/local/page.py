@@ -34,8 +34,8 @@ def wallet_lines(server: WebServer) -> list[str]:
     if not network["rpc"]:
         return []
     return [
-        f"in a wallet: add the network {network['rpc'][0]} with chain id {network['chain_id']}, and import the key of dev,",
-        f"{KEYS[DEVNET_ACCOUNTS['dev']]}: everybody has it, and its money is play money",
+        f"in a wallet: add the network {network['rpc'][0]} with chain id {network['chain_id']}, and import the key of",
+        f"dev, {KEYS[DEVNET_ACCOUNTS['dev']]}: everybody has it, and its money is play money",
     ]
 
 

@@ -26,7 +26,7 @@ from hearth.market.profiles import Profile
 from hearth.market.reads import Market
 from hearth.protocol import words
 from hearth.protocol.types import ZERO_ADDRESS
-from hearth.protocol.units import Asset, show_amount, show_at_least
+from hearth.protocol.units import NATIVE, Asset, show_amount, show_at_least
 
 SCHEMA: Final = "hearth.deployment/1"
 KEYS: Final = {
@@ -166,7 +166,7 @@ def prepare(
     )
     standing = frozenset(step.name for step in plan.steps if raw is not None and port.code(step.address))
     if not standing:
-        _check_token(wish.asset, port)
+        _check_asset(wish.asset, port)
         port.call(Call(None, plan.steps[0].code, label="deploy.Escrow"), sender=deployer)
     fees = port.fees()
     gas = sum(step.gas for step in plan.steps if step.name not in standing)
@@ -215,9 +215,15 @@ def finish(
     return network
 
 
-def _check_token(asset: Asset, port: ChainPort) -> None:
+def _check_asset(asset: Asset, port: ChainPort) -> None:
     """Refuse what is no token, and decimals that are not its own: stake and fees are scaled by them, for good."""
     if asset.address is None:
+        if asset.decimals != NATIVE.decimals:
+            raise ConfigError(
+                f"a native coin has {NATIVE.decimals} decimals, not {asset.decimals}",
+                hint=f"use --decimals {NATIVE.decimals}",
+                code="BAD_DECIMALS",
+            )
         return
     hint = "use --token ADDRESS, an ERC-20 on this chain; without it the market pays in the native coin"
     if not port.code(asset.address):

@@ -16,7 +16,7 @@ from hearth.base.files import replace_text
 from hearth.base.strangers import read_json
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS
-from hearth.protocol.units import Asset
+from hearth.protocol.units import NATIVE, Asset
 
 PROTOCOL_VERSION: Final = 1
 
@@ -167,6 +167,8 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
             raise ValueError("a chain id or its deploy_block is negative")
         if max(network.chain_id, network.job_chain_id) >> 256:
             raise ValueError("a chain id has more than 256 bits")
+        if token is None and network.asset.decimals != NATIVE.decimals:
+            raise ValueError(f"a coin has {NATIVE.decimals} decimals, not {network.asset.decimals}")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ConfigError(
             f"{source} is no network file: {error!r}", code="BAD_NETWORK", hint="use --network FILE"

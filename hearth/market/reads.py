@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from hearth.base.errors import ChainError, NotFoundError
+from hearth.base.errors import ChainError, NotFoundError, RefusedError
 from hearth.chain.port import Block, BlockRef, Call, ChainPort, Log, Topics
 from hearth.market.abi import codec, no_answer
 from hearth.market.calls import Calls, Upkeep, UpkeepOp, candidate, packed_terms, token_call
 from hearth.market.events import Event, JobPosted, decode, decode_of, topic_of
+from hearth.market.immutables import LAYOUT, immutables_in, in_words, said_of
 from hearth.market.network import Network
 from hearth.market.strays import Strays
 from hearth.protocol import formulas, words
@@ -212,7 +213,8 @@ class Market:
 
     def check(self) -> None:
         """Refuse a wrong chain, contracts whose code is not what the network file says, those that were deployed
-        under another chain id than it says, and a Rules that posts do not go by.
+        under another chain id than it says, a Rules that posts do not go by, and another asset, number of its decimals
+        or parameter of nodes than the chain has.
 
         Raises ChainError with code WRONG_CHAIN or WRONG_CONTRACTS, neither of which a retry helps.
         """
@@ -228,8 +230,9 @@ class Market:
                 retryable=False,
                 hint="use --network NAME or --rpc URL",
             )
+        codes: dict[str, bytes] = {}
         for name, address in network.contracts.items():
-            code = self.port.code(address)
+            code = codes[name] = self.port.code(address)
             expected = network.code_hashes.get(name)
             if not code or (expected is not None and keccak(code) != expected):
                 what = "holds other code than" if code else "holds no code, unlike"
@@ -242,6 +245,8 @@ class Market:
 
         self._check_job_ids()
         self._check_rules()
+        self._check_immutables(codes)
+        self._check_decimals()
 
     def _check_job_ids(self) -> None:
         """Compare an id that JobRegistry makes with the same one of our own; terms that nobody could post will do."""
@@ -268,6 +273,42 @@ class Market:
                 retryable=False,
                 hint="use --network FILE",
             )
+
+    def _check_immutables(self, codes: Mapping[str, bytes]) -> None:
+        """Compare the asset and the parameters of nodes with what the contracts were made with."""
+        found = {name: immutables_in(name, codes[name]) for name in LAYOUT}
+        for contract, getter, wanted in said_of(self.network):
+            known, label = found[contract], f"{contract}.{getter}"
+            call = Call(self.network.contracts[contract], codec(contract).encode(getter), label=label)
+            value = self._word_of(call) if known is None else known[getter]
+            if value != wanted:
+                raise self._unlike(label, in_words(getter, value), in_words(getter, wanted))
+
+    def _check_decimals(self) -> None:
+        """Compare a token's decimals with the file's: every amount is read and shown by them."""
+        asset = self.network.asset
+        if asset.address is None:
+            return
+        own = self._word_of(Call(asset.address, token_call("decimals"), label="token.decimals"))
+        if own != asset.decimals:
+            what = f"decimals of the token {asset.address}"
+            raise self._unlike(what, in_words("decimals", own), str(asset.decimals))
+
+    def _word_of(self, call: Call) -> int | None:
+        """Return what a view answers, None for what is no contract, refuses, or says less than a word."""
+        try:
+            data = self.port.call(call)
+        except RefusedError:
+            return None
+        return int.from_bytes(data[:32], "big") if len(data) >= 32 else None
+
+    def _unlike(self, what: str, found: str, wanted: str) -> ChainError:
+        return ChainError(
+            f"{what}: {found} on the chain, {wanted} in the file of network {self.network.name}",
+            code="WRONG_CONTRACTS",
+            retryable=False,
+            hint="use --network FILE",
+        )
 
     def job_id(self, terms: Terms | TermsWords) -> JobId:
         """Return the id that these terms have on this market."""

@@ -77,6 +77,7 @@ def test_host__market_is_picked__a_job_is_posted_and_read(place: Town, seen: Wat
         page.wait_for_selector("#network-shown")
         shown = page.inner_text("#network-shown")
         assert all(address.lower() in shown for address in network.contracts.values())
+        assert "ETH of 18 decimals, the chain's own coin" in shown
         assert page.input_value("#network-rpc") == "\n".join(network.rpc)
         page.fill("#network-gateways", gateway.url.removeprefix("gateway+"))
         shoot(page, "pick-market")
@@ -278,3 +279,29 @@ def test_host__another_market_is_picked__the_wallet_is_connected_anew(
         page.wait_for_selector("button:has-text('Connect')")
 
         assert page.query_selector("#account") is None
+
+
+def test_host__genuine_contracts_with_other_decimals_or_parameters__are_no_market(
+    place: Town, seen: Watched, tmp_path: Path
+) -> None:
+    """By such a file what the page says of an amount is not what a wallet signs; the commands refuse it likewise."""
+    page, raw = seen.page, json.loads(file_of(place).read_text())
+    lies = {
+        "BAD_NETWORK": {"asset": {**raw["asset"], "decimals": 21}},
+        "WRONG_CONTRACTS": {"node_parameters": {**raw["node_parameters"], "unbonding": 3_600}},
+    }
+    with static_host() as url:
+        page.goto(url)
+        page.wait_for_selector(NO_MARKET)
+        for code, changed in lies.items():
+            (tmp_path / code).mkdir()
+            path = written(tmp_path / code, place, **changed)
+            pick(page, path)
+            if code == "WRONG_CONTRACTS":
+                page.click("text=Use this market")
+            page.wait_for_selector(f"[role=alert]:has-text('{code}')")
+            found = place.hearth("net", "status", "--json", "--network", str(path))
+            assert found.code != 0 and code in found.out + found.err
+    said = "NodeRegistry.UNBONDING: 20 on the chain, 3600 in the file of network"
+    assert said in page.inner_text("[role=alert]")
+    assert page.locator("text=synced to block").count() == 0

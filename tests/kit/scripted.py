@@ -12,7 +12,9 @@ from eth_utils.address import to_checksum_address
 
 from hearth.chain.port import Block, Call
 from hearth.market.abi import codec
+from hearth.market.calls import token_call
 from hearth.market.events import JobPosted, OfferChanged, topic_of
+from hearth.market.immutables import said_of
 from hearth.market.manifest import Named
 from hearth.market.network import Network
 from hearth.market.reads import Market
@@ -38,10 +40,18 @@ def answer_job_ids(chain: FakeChain, registry: str, chain_id: int) -> None:
 
 
 def answer_checks(chain: FakeChain, network: Network, chain_id: int) -> None:
-    """Let a scripted JobRegistry answer all that `Market.check` asks, as one that was deployed under a chain id."""
+    """Let scripted contracts, and a token, answer all that `Market.check` asks, deployed under a chain id."""
     answer_job_ids(chain, network.jobs, chain_id)
-    rules = encode(["address"], [network.rules])
-    chain.on_call(network.jobs, codec("JobRegistry").selector("RULES"), lambda call, block: rules)
+    answer_word(chain, network.jobs, codec("JobRegistry").selector("RULES"), int(network.rules, 16))
+    for contract, getter, value in said_of(network):
+        answer_word(chain, network.contracts[contract], codec(contract).selector(getter), value)
+    if network.asset.address is not None:
+        answer_word(chain, network.asset.address, token_call("decimals"), network.asset.decimals)
+
+
+def answer_word(chain: FakeChain, address: str, selector: bytes, value: int) -> None:
+    """Let a view without arguments answer with a word."""
+    chain.on_call(address, selector, lambda call, block: encode(["uint256"], [value]))
 
 
 class ScriptedMarket:

@@ -20,6 +20,7 @@ from hearth.chain.tx_journal import TxJournal, TxState
 from hearth.client.session import MAX_FEE
 from hearth.market import deploying, deployment
 from hearth.market.abi import artifact, codec
+from hearth.market.calls import token_call
 from hearth.market.contracts import CONTRACTS
 from hearth.market.creation import create_address
 from hearth.market.deploying import KEYS, SCHEMA, Wish, prepare, record_path, worth_of
@@ -38,7 +39,7 @@ from hearth.market.profiles import DEVNET, PROFILES, PUBLIC
 from hearth.protocol import formulas, words
 from hearth.protocol.units import Asset
 from tests.kit.fake_chain import FakeChain
-from tests.kit.scripted import answer_job_ids
+from tests.kit.scripted import answer_job_ids, answer_word
 from tests.kit.world import World
 
 DEPLOYER = "0x" + "de" * 20
@@ -69,6 +70,8 @@ class FakeDeployer:
         self.chain, self.plan = chain, plan
         self.values = values if values is not None else {k: dict(v) for k, v in plan.expected.items()}
         self.done: list[Step] = []
+        if plan.asset.address is not None:
+            answer_word(chain, plan.asset.address, token_call("decimals"), plan.asset.decimals)
 
     def deploy(self, step: Step) -> Created:
         self.done.append(step)
@@ -269,27 +272,34 @@ def test_read_back__other_code__is_refused() -> None:
 
 
 @pytest.mark.parametrize("asset", [TOKEN, ETH, Asset("USDX", 18, TOKEN.address)])
-def test_check_token__token_of_six__is_taken_as_that_alone(asset: Asset) -> None:
+def test_check_asset__token_of_six__is_taken_as_that_alone(asset: Asset) -> None:
     chain = FakeChain()
     assert TOKEN.address is not None
     chain.set_code(TOKEN.address, b"\x00")
     chain.on_call(TOKEN.address, keccak(text="decimals()")[:4], lambda call, block: encode(["uint8"], [6]))
     if asset.decimals == 6 or asset.address is None:
-        deploying._check_token(asset, chain)
+        deploying._check_asset(asset, chain)
         return
     with pytest.raises(ConfigError, match="has 6 decimals, not 18") as caught:
-        deploying._check_token(asset, chain)
+        deploying._check_asset(asset, chain)
     assert (caught.value.code, caught.value.hint) == ("BAD_DECIMALS", "use --decimals 6")
 
 
-def test_check_token__no_contract_or_no_decimals__names_the_flag() -> None:
+@pytest.mark.parametrize("decimals", [0, 6, 17, 19])
+def test_check_asset__a_coin_of_other_decimals_than_coins_have__is_refused(decimals: int) -> None:
+    with pytest.raises(ConfigError, match=f"has 18 decimals, not {decimals}") as caught:
+        deploying._check_asset(Asset("COIN", decimals), FakeChain())
+    assert (caught.value.code, caught.value.hint) == ("BAD_DECIMALS", "use --decimals 18")
+
+
+def test_check_asset__no_contract_or_no_decimals__names_the_flag() -> None:
     chain = FakeChain()
     assert TOKEN.address is not None
     chain.on_call(TOKEN.address, keccak(text="decimals()")[:4], lambda call, block: b"")
     for code, why in ((b"", "is no contract on this chain"), (b"\x00", "is no ERC-20")):
         chain.set_code(TOKEN.address, code)
         with pytest.raises(UsageError, match=f"--token {TOKEN.address} {why}") as caught:
-            deploying._check_token(TOKEN, chain)
+            deploying._check_asset(TOKEN, chain)
         assert caught.value.code == "BAD_ADDRESS" and "--token ADDRESS" in caught.value.hint
 
 
@@ -384,6 +394,7 @@ def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
         ({**good, "contracts": {**good["contracts"], "Lens": "0x" + "00" * 20}}, "BAD_NETWORK"),
         ({**good, "genesis_hash": "0x12"}, "BAD_NETWORK"),
         ({**good, "node_parameters": {"dead_after": 1}}, "BAD_NETWORK"),
+        ({**good, "asset": {**good["asset"], "decimals": 21}}, "BAD_NETWORK"),
         *(({**good, name: str(2**256)}, "BAD_NETWORK") for name in ("chain_id", "deployed_chain_id")),
         ({**good, "protocol_version": 2}, "WRONG_VERSION"),
     ]

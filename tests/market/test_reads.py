@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,13 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError, NotFoundError
-from hearth.chain.port import Block, Call
+from hearth.chain.port import Block, Call, refused
 from hearth.market.abi import artifact, codec
-from hearth.market.calls import Calls, Upkeep, UpkeepOp, transfer
+from hearth.market.calls import Calls, Upkeep, UpkeepOp, token_call, transfer
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.contracts import CONTRACTS
+from hearth.market.immutables import LAYOUT, said_of
+from hearth.market.network import NodeParameters
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import PAGE, Market
 from hearth.market.strays import NAMED
@@ -46,7 +48,7 @@ from hearth.protocol.units import Asset
 from tests.kit import build
 from tests.kit.build import NATIVE, TOKEN
 from tests.kit.fake_chain import Event
-from tests.kit.scripted import ScriptedMarket, answer_checks
+from tests.kit.scripted import ScriptedMarket, answer_checks, answer_word
 
 SUBMITTER = "0x" + "5b" * 20
 JOB = JobId(b"\x0a" * 32)
@@ -468,6 +470,63 @@ def test_check__code_hashes__are_compared(rig: Rig) -> None:
     with pytest.raises(ChainError) as caught:
         Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).check()
     assert caught.value.code == "WRONG_CONTRACTS" and "Escrow" in caught.value.message
+
+
+def test_check__an_asset_that_is_not_the_contracts__is_refused(rig: Rig) -> None:
+    network = deployed(rig).market.network
+    other = replace(network, asset=Asset("USDX", 6, "0x" + "70" * 20))
+    with pytest.raises(ChainError, match=f"JobRegistry.ASSET: {ZERO_ADDRESS} on the chain, 0x{'70' * 20} in the file"):
+        Market(rig.chain, other).check()
+    answer_word(rig.chain, network.jobs, codec("JobRegistry").selector("ASSET"), 0x70)
+    with pytest.raises(ChainError, match=f"JobRegistry.ASSET: 0x{'70':0>40} on the chain, {ZERO_ADDRESS} in the file"):
+        rig.market.check()
+
+
+@pytest.mark.parametrize("said", [encode(["uint256"], [9]), encode(["uint256"], [2**255]), b"", bytes(31), None])
+def test_check__a_token_of_other_decimals__is_refused(said: bytes | None) -> None:
+    scripted = ScriptedMarket(TOKEN)
+    for address in scripted.network.contracts.values():
+        scripted.chain.set_code(address, b"code")
+    answer_checks(scripted.chain, scripted.network, LOCAL_CHAIN_ID)
+    scripted.market.check()
+
+    def decimals(call: Call, block: Block) -> bytes:
+        if said is None:
+            raise refused("no such function")
+        return said
+
+    assert TOKEN.address is not None
+    scripted.chain.on_call(TOKEN.address, token_call("decimals"), decimals)
+    found = int.from_bytes(said) if said and len(said) == 32 else "not answered"
+    message = f"decimals of the token {TOKEN.address}: {found} on the chain, 6 in the file of network test"
+    with pytest.raises(ChainError, match=message) as caught:
+        scripted.market.check()
+    assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(NodeParameters)])
+@pytest.mark.parametrize("code", ["other sources'", "ours"])
+def test_check__a_parameter_of_nodes_that_the_contract_does_not_have__is_refused(
+    rig: Rig, name: str, code: str
+) -> None:
+    """Of our own code its end tells the immutables, and the getters of others."""
+    network = deployed(rig).market.network
+    if code == "ours":
+        for contract, names in LAYOUT.items():
+            told = {getter: value for one, getter, value in said_of(network) if one == contract}
+            words = b"".join(told.get(getter, 0).to_bytes(32, "big") for getter in names)
+            made = artifact(contract)
+            rig.chain.set_code(network.contracts[contract], made.bytecode[-made.runtime_size :] + words)
+        answer_word(rig.chain, network.nodes, codec("NodeRegistry").selector(name.upper()), 3)
+    before = rig.chain.counts["call"]
+    rig.market.check()
+    assert rig.chain.counts["call"] - before == (2 if code == "ours" else 10)
+    true = getattr(network.node_parameters, name)
+    wrong = replace(network, node_parameters=replace(network.node_parameters, **{name: true + 1}))
+    message = f"NodeRegistry.{name.upper()}: {true} on the chain, {true + 1} in the file of network test"
+    with pytest.raises(ChainError, match=message) as caught:
+        Market(rig.chain, wrong).check()
+    assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
 
 
 # ---- calls ----

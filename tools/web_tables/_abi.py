@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final
 
 from hearth.market import calls
 from hearth.market.abi import codec, signature_of
 from hearth.market.contracts import CONTRACTS
+from hearth.market.network import NodeParameters
 
 TOKEN: Final = "Token"
 """Under this name the market's token stands among the contracts."""
 READ: Final[Mapping[str, tuple[str, ...]]] = {
     "Escrow": ("credit",),
-    "NodeRegistry": ("offered_operator", "governor", "offered_governor", "paused_until"),
+    "NodeRegistry": (
+        *("offered_operator", "governor", "offered_governor", "paused_until"),
+        *(field.name.upper() for field in fields(NodeParameters)),
+    ),
     "Rules": ("governor", "offered_governor", "paused_until"),
-    "JobRegistry": ("job_id_of", "RULES"),
+    "JobRegistry": ("job_id_of", "RULES", "ASSET"),
     "Lens": ("overview", "nodes", "jobs", "status", "locks", "credits", "gates"),
     "Steward": ("council", "offered_council", "guardian", "DELAY", "changes"),
-    TOKEN: ("balanceOf", "allowance"),
+    TOKEN: ("balanceOf", "allowance", "decimals"),
 }
 """By contract the views that a page asks for."""
 SIGNED: Final[Mapping[str, tuple[str, ...]]] = {

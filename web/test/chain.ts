@@ -7,11 +7,12 @@ import type { Fetch } from "../src/chain/endpoint";
 import { Market } from "../src/chain/market";
 import { rpcOf } from "../src/chain/rpc";
 import { fromHex, type Hex, hexNumber } from "../src/core/bytes";
-import type { Network } from "../src/core/network";
+import type { Network, NodeParameter } from "../src/core/network";
 import { jobIdOfWords } from "../src/core/terms";
 import { pack, type TermsWords } from "../src/core/words";
 import { JOB_REGISTRY_READS } from "../src/generated/reads/job-registry";
 import { LENS_READS } from "../src/generated/reads/lens";
+import { NODE_REGISTRY_READS } from "../src/generated/reads/node-registry";
 import { CONTRACTS, NODE_PARAMETERS } from "../src/generated/contracts";
 import { WORDS } from "../src/generated/words";
 import { type Brief, hashOf, type Life, livesOf, txOf } from "./lives";
@@ -41,6 +42,11 @@ export type Lie = (method: string, params: Params, result: unknown) => unknown;
 export const HEAD = Math.max(...told.logs.map(([, , , block]) => block)) + 3;
 const codeOf = (address: unknown): Hex => `0xfe${String(address).slice(2)}`;
 
+const PARAMETERS = Object.fromEntries(NODE_PARAMETERS.map((name, at) => [name, 10n + BigInt(at)])) as Network["nodeParameters"];
+
+// A token of 6 decimals.
+export const TOKEN: Hex = `0x${"70".repeat(20)}`;
+
 export const network: Network = {
   name: "test",
   chainId: BigInt(told.jobChainId),
@@ -50,7 +56,7 @@ export const network: Network = {
   asset: { symbol: "ETH", decimals: 18, address: null },
   policy: 0n,
   deployBlock: 0,
-  nodeParameters: Object.fromEntries(NODE_PARAMETERS.map((name) => [name, 10n])) as Network["nodeParameters"],
+  nodeParameters: PARAMETERS,
   codeHashes: new Map(CONTRACTS.map((name) => [name, keccak256(fromHex(codeOf(told.contracts[name])))])),
   rpc: ["http://127.0.0.1:1"],
   gateways: [],
@@ -65,16 +71,17 @@ export interface Chain {
   lie: Lie;
 }
 
-// A market over this provider; each answer passes through `lie`.
-export function chainOf(lie: Lie = (_, __, result) => result): Chain {
+// A market over this provider, by the network file that `file` is; each answer passes through `lie`. What is true is that the
+// market pays in `paid`.
+export function chainOf(lie: Lie = (_, __, result) => result, file: Network = network, paid = file.asset): Chain {
   const asked: [string, Params][] = [];
-  const market = new Market(network, rpcOf(network.rpc, (url, init) => fetched(url, init)));
+  const market = new Market(file, rpcOf(network.rpc, (url, init) => fetched(url, init)));
   const made: Chain = { market, asked, lie };
   const fetched: Fetch = async (_, init) => {
     const body = JSON.parse(String(init.body)) as Asked | Asked[];
     const one = ({ id, method, params }: Asked): unknown => {
       asked.push([method, params]);
-      const said = made.lie(method, params, answer(method, params));
+      const said = made.lie(method, params, answer(method, params, { ...network, asset: paid }));
       return said instanceof Error ? { id, error: { code: -32005, message: said.message } } : { id, result: said };
     };
     return new Response(JSON.stringify(Array.isArray(body) ? body.map(one) : one(body)));
@@ -122,14 +129,14 @@ function blockOf(number: number) {
   return { number: hexNumber(number), hash: hashOf(number), parentHash, timestamp: hexNumber(time) };
 }
 
-function answer(method: string, params: Params): unknown {
+function answer(method: string, params: Params, of: Network): unknown {
   if (method === "eth_chainId") return hexNumber(told.jobChainId);
   if (method === "eth_getCode") return codeOf(params[0]);
   if (method === "eth_getBlockByNumber") return blockOf(params[0] === "latest" ? HEAD : Number(params[0]));
   if (method === "eth_getBlockByHash") return blockOf(Number.parseInt(String(params[0]).slice(4), 16));
   if (method === "eth_getLogs") return logs(params[0] as Filter);
   if (method === "eth_getTransactionReceipt") return receiptOf(String(params[0]) as Hex);
-  if (method === "eth_call") return called(params[0] as { to: Hex; data: Hex });
+  if (method === "eth_call") return called(params[0] as { to: Hex; data: Hex }, of);
   throw new Error(`nobody answers ${method}`);
 }
 
@@ -161,11 +168,17 @@ interface Called {
   readonly args: readonly unknown[];
 }
 
-function called({ to, data }: { to: Hex; data: Hex }): Hex {
+function called({ to, data }: { to: Hex; data: Hex }, { asset }: Network): Hex {
+  if (to === TOKEN) return `0x${"6".padStart(64, "0")}`;
+  if (to === told.contracts.NodeRegistry) {
+    const { functionName } = decodeFunctionData({ abi: NODE_REGISTRY_READS, data }) as Called;
+    return `0x${PARAMETERS[functionName.toLowerCase() as NodeParameter].toString(16).padStart(64, "0")}`;
+  }
   if (to === told.contracts.JobRegistry) {
     const { functionName, args } = decodeFunctionData({ abi: JOB_REGISTRY_READS, data }) as Called;
     const said = (result: Hex): Hex => encodeFunctionResult({ abi: JOB_REGISTRY_READS, functionName, result } as never);
     if (functionName === "RULES") return said(told.contracts.Rules);
+    if (functionName === "ASSET") return said(asset.address ?? `0x${"0".repeat(40)}`);
     const [terms] = args as [Record<string, unknown>];
     const names = ["submitter", "spec", "needs", "money", "limits", "judge_data", "judge", "policy", "parents_hash"];
     return said(jobIdOfWords(network.jobChainId, to, names.map((name) => terms[name]) as unknown as TermsWords));

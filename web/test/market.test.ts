@@ -1,10 +1,14 @@
+import { toFunctionSelector } from "viem/utils";
 import { describe, expect, it } from "vitest";
 
 import type { Block } from "../src/chain/answers";
 import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
 import { type Log, logsOf } from "../src/core/logs";
-import { chainOf, HEAD, hashOf, type Lie, only, type Params, type RawLog, told, txOf } from "./chain";
+import type { Network } from "../src/core/network";
+import { type Asset, NATIVE } from "../src/core/units";
+import { NODE_PARAMETERS } from "../src/generated/contracts";
+import { chainOf, HEAD, hashOf, type Lie, network, only, type Params, type RawLog, TOKEN, told, txOf } from "./chain";
 
 const refusal = (promise: Promise<unknown>): Promise<string> => promise.then(() => "taken", codeOf);
 
@@ -18,9 +22,17 @@ function logAt(block: number): Log {
 
 const { Lens, Escrow } = told.contracts;
 
-// The first four bytes of the calls that are made before anything is read.
-const selectorIs = (params: Params, at: number): boolean =>
-  String((params[0] as { data: string }).data).length > 10 === (at === 0);
+const USDC: Asset = { symbol: "USDC", decimals: 6, address: TOKEN };
+
+// Changes the answers to one view alone of those that are asked before anything is read.
+const view = (name: string, change: (data: Hex) => unknown): Lie => {
+  const selector = toFunctionSelector(`${name}()`);
+  return only("eth_call", ([call], data: Hex) => ((call as { data: string }).data === selector ? change(data) : data));
+};
+
+// Every other call before anything is read is of a view without arguments.
+const takesTerms = (params: Params): boolean => String((params[0] as { data: string }).data).length > 10;
+const word = (value: number): Hex => `0x${value.toString(16).padStart(64, "0")}`;
 
 describe("a market", () => {
   it("that is the one of the network file is taken, with its newest block", async () => {
@@ -38,12 +50,56 @@ describe("a market", () => {
     ],
     ["other code", only("eth_getCode", ([at], code) => (at === Lens ? `${code}00` : code)), "WRONG_CONTRACTS"],
     ["no code", only("eth_getCode", ([at], code) => (at === Escrow ? "0x" : code)), "WRONG_CONTRACTS"],
-    ["other ids", only("eth_call", (params, data) => (selectorIs(params, 0) ? hashOf(1) : data)), "WRONG_CONTRACTS"],
-    ["other rules", only("eth_call", (params, data) => (selectorIs(params, 1) ? hashOf(1) : data)), "WRONG_CONTRACTS"],
+    ["other ids", only("eth_call", (params, data) => (takesTerms(params) ? hashOf(1) : data)), "WRONG_CONTRACTS"],
+    ["other rules", view("RULES", () => word(7)), "WRONG_CONTRACTS"],
     ["no answer to what it is", only("eth_chainId", () => new Error("no")), "RPC_ERROR"],
     ["no number for a chain id", only("eth_chainId", () => 7), "RPC_LIES"],
   ] satisfies [string, Lie, string][])("with %s is refused", async (_, lie, code) => {
     expect(await refusal(chainOf(lie).market.check())).toBe(code);
+  });
+
+  it.each([
+    ["pays in a token and not in the coin", { ...network, asset: USDC }, NATIVE, `JobRegistry.ASSET: 0x${"0".repeat(40)} on the chain, ${TOKEN} in`],
+    ["pays in the coin and not in a token", network, USDC, `JobRegistry.ASSET: ${TOKEN} on the chain, 0x${"0".repeat(40)} in`],
+    ["pays in a token of other decimals", { ...network, asset: { ...USDC, decimals: 9 } }, USDC, `decimals of the token ${TOKEN}: 6 on the chain, 9 in`],
+    ...NODE_PARAMETERS.map(
+      (name, at) =>
+        [
+          `has another ${name}`,
+          { ...network, nodeParameters: { ...network.nodeParameters, [name]: 9n } },
+          NATIVE,
+          `NodeRegistry.${name.toUpperCase()}: ${10 + at} on the chain, 9 in`,
+        ] as const,
+    ),
+  ] satisfies (readonly [string, Network, Asset, string])[])("that %s than its file says is refused", async (_, file, paid, said) => {
+    const { market } = chainOf(undefined, file, paid);
+    const error = await market.check().then(() => undefined, (thrown: unknown) => thrown);
+    expect(codeOf(error)).toBe("WRONG_CONTRACTS");
+    expect((error as Error).message).toBe(`${said} the file of network test`);
+  });
+
+  it("that pays in a token is taken in the same request", async () => {
+    const { market } = chainOf(undefined, { ...network, asset: USDC });
+    expect(await market.check()).toEqual(head);
+    expect(market.rpc.panel().map((one) => one.requests)).toEqual([1]);
+  });
+
+  it.each([
+    ["nothing", "0x"],
+    ["half a word", `0x${"6".padStart(32, "0")}`],
+    ["a number beyond all decimals", `0x${"f".repeat(64)}`],
+    ["no hex", 6],
+  ])("whose token answers %s for its decimals is refused", async (_, said) => {
+    const { market } = chainOf(view("decimals", () => said), { ...network, asset: USDC });
+    expect(await refusal(market.check())).toBe("WRONG_CONTRACTS");
+  });
+
+  it.each([
+    ["reverts", "execution reverted", "WRONG_CONTRACTS"],
+    ["is asked of an RPC that has had enough", "too many requests", "RPC_ERROR"],
+  ])("whose token %s for its decimals is not taken", async (_, message, code) => {
+    const { market } = chainOf(view("decimals", () => new Error(message)), { ...network, asset: USDC });
+    expect(await refusal(market.check())).toBe(code);
   });
 
   it("is read at one block, by its hash", async () => {

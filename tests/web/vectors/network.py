@@ -60,6 +60,12 @@ def _files() -> Iterator[dict[str, Any]]:
         yield {**good, name: [7]}
     yield {**good, "explorer": {}}
     yield {**good, "asset": {**good["asset"], "symbol": 3}}
+    yield {**good, "asset": {"symbol": "ETH", "decimals": 18}}
+    # A coin has 18 decimals, a token as many as it says, up to 36.
+    for decimals in (0, 6, 17, 19, 21, 36, 37, 255, -1, None):
+        yield {**good, "asset": {**good["asset"], "decimals": decimals}}
+    for decimals in (0, 18, 36, 37, 255, -1, None):
+        yield {**good, "asset": {"symbol": "USDC", "decimals": decimals, "address": "0x" + "ab" * 20}}
 
 
 def _read(raw: dict[str, Any]) -> dict[str, Any]:

@@ -3,20 +3,24 @@
 import { keccak256 } from "viem/utils";
 
 import { fromHex, type Hex } from "../core/bytes";
-import { HearthError } from "../core/errors";
+import { codeOf, HearthError } from "../core/errors";
 import type { Network } from "../core/network";
 import { jobIdOfWords, NO_TERMS } from "../core/terms";
-import { CONTRACTS } from "../generated/contracts";
+import { CONTRACTS, NODE_PARAMETERS } from "../generated/contracts";
 import { JOB_REGISTRY_READS } from "../generated/reads/job-registry";
+import { NODE_REGISTRY_READS } from "../generated/reads/node-registry";
+import { TOKEN_READS } from "../generated/reads/token";
 import { amount, type Block, block, hexOf } from "./answers";
 import { resultOf, type Rpc } from "./rpc";
 import { answerOf, askOf, type View, viewOf } from "./view";
 
-// Refuse a wrong chain, other code than the network file names, and contracts that make ids otherwise than it says.
+// Refuse a wrong chain, other code than the network file names, contracts that make ids otherwise than it says, and another
+// asset, number of its decimals or parameter of nodes than the chain has.
 // One round trip, which brings the newest block along. Throws WRONG_CHAIN, WRONG_CONTRACTS, RPC_UNAVAILABLE.
 export async function checkMarket(network: Network, rpc: Rpc): Promise<Block> {
   const ids = jobIdView(network);
   const rules = rulesView(network);
+  const facts = factsOf(network);
   const said = await rpc.ask([
     { method: "eth_chainId", params: [] },
     { method: "eth_getBlockByNumber", params: ["0x0", false] },
@@ -24,6 +28,7 @@ export async function checkMarket(network: Network, rpc: Rpc): Promise<Block> {
     askOf(rules, "latest"),
     { method: "eth_getBlockByNumber", params: ["latest", false] },
     ...CONTRACTS.map((name) => ({ method: "eth_getCode", params: [network.contracts[name], "latest"] })),
+    ...facts.map(({ view }) => askOf(view, "latest")),
   ]);
   const served = amount(resultOf(said[0], "eth_chainId"), "a chain id");
   if (served !== network.chainId || block(resultOf(said[1], "block 0")).hash !== network.genesisHash) {
@@ -46,6 +51,10 @@ export async function checkMarket(network: Network, rpc: Rpc): Promise<Block> {
   if ((await answerOf(rules, said[3])) !== network.contracts.Rules) {
     throw wrong(`JobRegistry of network ${network.name} goes by other Rules than the network file names`);
   }
+  for (const [at, { what, view, wanted }] of facts.entries()) {
+    const found = await answerOf(view, said[5 + CONTRACTS.length + at]).catch(unanswered);
+    if (found !== wanted) throw wrong(`${what}: ${found} on the chain, ${wanted} in the file of network ${network.name}`);
+  }
   return block(resultOf(said[4], "the newest block"));
 }
 
@@ -59,6 +68,36 @@ function jobIdView(network: Network): View<Hex> {
 function rulesView(network: Network): View<Hex> {
   const to = network.contracts.JobRegistry;
   return viewOf(to, JOB_REGISTRY_READS, "jobs", "RULES", [], (raw) => hexOf(raw, "an address", 20));
+}
+
+// What the file tells of contracts and token beside their addresses, as the chain has it: in text, as people read it.
+interface Fact {
+  readonly what: string;
+  readonly view: View<string>;
+  readonly wanted: string;
+}
+
+function factsOf(network: Network): Fact[] {
+  const { JobRegistry, NodeRegistry } = network.contracts;
+  const { address, decimals } = network.asset;
+  const asset = viewOf(JobRegistry, JOB_REGISTRY_READS, "jobs", "ASSET", [], (raw) => hexOf(raw, "an address", 20));
+  const facts: Fact[] = [{ what: "JobRegistry.ASSET", view: asset, wanted: address ?? `0x${"0".repeat(40)}` }];
+  for (const name of NODE_PARAMETERS) {
+    const getter = name.toUpperCase();
+    const view = viewOf(NodeRegistry, NODE_REGISTRY_READS, "nodes", getter, [], String);
+    facts.push({ what: `NodeRegistry.${getter}`, view, wanted: String(network.nodeParameters[name]) });
+  }
+  if (address !== null) {
+    const view = viewOf(address, TOKEN_READS, "token", "decimals", [], String);
+    facts.push({ what: `decimals of the token ${address}`, view, wanted: String(decimals) });
+  }
+  return facts;
+}
+
+// What does not answer such a view, or with nonsense, is no contract of a market and no token that could pay in one.
+function unanswered(error: unknown): string {
+  if (["REFUSED", "RPC_LIES"].includes(codeOf(error))) return "not answered";
+  throw error;
 }
 
 function wrong(what: string): HearthError {

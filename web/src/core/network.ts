@@ -8,6 +8,7 @@ import { CONTRACTS, NODE_PARAMETERS, PROTOCOL_VERSION } from "../generated/contr
 import { fromHex, type Hex, toHex } from "./bytes";
 import { HearthError } from "./errors";
 import { shownLine } from "./text";
+import { MAX_DECIMALS, NATIVE } from "./units";
 
 export type Contract = (typeof CONTRACTS)[number];
 export type NodeParameter = (typeof NODE_PARAMETERS)[number];
@@ -63,8 +64,8 @@ export function networkOf(value: unknown): Network {
     asset: {
       // It stands beside every amount, so that it must move nothing there.
       symbol: shownLine(text(asset["symbol"], "asset.symbol"), MAX_SYMBOL),
-      decimals: Number(whole(asset["decimals"], "asset.decimals", 255n)),
-      address: (asset["address"] ?? null) === null ? null : address(asset["address"], "asset.address"),
+      decimals: Number(whole(asset["decimals"], "asset.decimals", BigInt(MAX_DECIMALS))),
+      address: asset["address"] === null ? null : address(asset["address"], "asset.address"),
     },
     policy: word(raw["policy"], "policy"),
     deployBlock: Number(whole(raw["deploy_block"], "deploy_block", BigInt(Number.MAX_SAFE_INTEGER))),
@@ -80,6 +81,9 @@ export function networkOf(value: unknown): Network {
     explorer: (raw["explorer"] ?? null) === null ? null : text(raw["explorer"], "explorer"),
     local: chainId === BigInt(LOCAL_CHAIN_ID),
   };
+  if (network.asset.address === null && network.asset.decimals !== NATIVE.decimals) {
+    throw bad("asset.decimals", `is ${network.asset.decimals}, and a chain's own coin has ${NATIVE.decimals}`);
+  }
   if (version !== PROTOCOL_VERSION) {
     throw new HearthError(
       "WRONG_VERSION",

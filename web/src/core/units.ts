@@ -25,7 +25,7 @@ const PER: ReadonlyMap<string, number> = new Map(Object.entries(RATE_SECONDS_OF)
 const BYTES: ReadonlyMap<string, bigint> = new Map(Object.entries(BYTES_OF));
 const ETHER: ReadonlyMap<string, number> = new Map(Object.entries(ETHER_DECIMALS));
 const SHOWN_SIZES = ["TiB", "GiB", "MiB", "KiB"] as const;
-const MAX_DECIMALS = 36;
+export const MAX_DECIMALS = 36;
 
 // The one asset of a deployment: its symbol, its decimals 0..36, its token's address or null for the native coin.
 export interface Asset {

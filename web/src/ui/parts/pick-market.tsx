@@ -74,12 +74,7 @@ function Shown({ file, context }: { readonly file: NetworkFile; readonly context
         <dd><Whole hex={network.genesisHash} /></dd>
         <dt>Paid in</dt>
         <dd>
-          {network.asset.symbol}
-          {network.asset.address !== null && (
-            <>
-              , of <Whole hex={network.asset.address} />
-            </>
-          )}
+          {network.asset.symbol} of {network.asset.decimals} decimals, {network.asset.address === null ? "the chain's own coin" : <Whole hex={network.asset.address} />}
         </dd>
         {Object.entries(network.contracts).map(([name, one]) => (
           <Fragment key={name}>
@@ -88,6 +83,10 @@ function Shown({ file, context }: { readonly file: NetworkFile; readonly context
           </Fragment>
         ))}
       </dl>
+      <p class="soft">
+        Before anything is shown, the page compares token, decimals and the parameters of nodes with what the chain says. The symbol
+        is the file's word.
+      </p>
       {barred.length > 0 && (
         <p role="note">
           This page may not ask{" "}

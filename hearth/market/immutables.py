@@ -1,0 +1,47 @@
+"""What a market's contracts can never change, held against the network file: the asset and the parameters of nodes.
+
+Immutables stand behind a contract's runtime code, in the order in which its source declares them, so that who has read
+the code has read them too. Of code that is not these sources' the getters are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Final
+
+from hearth.market.abi import artifact
+from hearth.market.network import Network
+from hearth.protocol.types import ZERO_ADDRESS
+
+LAYOUT: Final[Mapping[str, tuple[str, ...]]] = {
+    "NodeRegistry": (
+        *("ESCROW", "ASSET", "JOBS", "DEAD_AFTER", "ASK_NOTICE", "UNBONDING", "MINIMUM_STAKE"),
+        *("FEE_REFERENCE", "LIVENESS_FEE", "RATION_BPS"),
+    ),
+    "JobRegistry": ("ESCROW", "NODES", "RULES", "ASSET", "TREASURY", "DEAD_AFTER", "CHAIN_ID"),
+}
+"""By contract its immutables, in the order of its source."""
+
+
+def immutables_in(contract: str, code: bytes) -> Mapping[str, int] | None:
+    """Return the immutables in the runtime code of a contract of LAYOUT, None for code that is not these sources'."""
+    names, made = LAYOUT[contract], artifact(contract)
+    own, words = code[: made.runtime_size], code[made.runtime_size :]
+    if len(words) != 32 * len(names) or own not in made.bytecode:
+        return None
+    return {name: int.from_bytes(words[32 * at : 32 * at + 32], "big") for at, name in enumerate(names)}
+
+
+def said_of(network: Network) -> Iterator[tuple[str, str, int]]:
+    """Yield the contract, the getter and the value of each immutable that a network file tells."""
+    yield "JobRegistry", "ASSET", int(network.asset.address or ZERO_ADDRESS, 16)
+    for name, value in asdict(network.node_parameters).items():
+        yield "NodeRegistry", name.upper(), value
+
+
+def in_words(getter: str, value: int | None) -> str:
+    """Return what a getter answers for people: an address, a number, or that it does not answer."""
+    if value is None:
+        return "not answered"
+    return f"0x{value:040x}" if getter == "ASSET" else str(value)
