@@ -44,7 +44,7 @@ def described(page: Page, field: str) -> str:
 
 
 def test_form__typed_faster_than_it_is_drawn__loses_no_key(desk: Desk[WebWallet]) -> None:
-    """What is read of an older text comes late on a slow machine, and must take neither the keys nor the field's focus."""
+    """What is read of an older text comes late on a slow machine, and takes neither the keys nor the field's focus."""
     page, name = desk.page, "my job one, by a fast hand"
     page.goto(serve(desk.place))
     page.click("nav a[href='#/submit']")
