@@ -17,8 +17,7 @@ from hearth.client.explaining import Asked, read_calls
 from hearth.client.gov import GOV_GAS
 from hearth.client.jobs import CANCEL_GAS
 from hearth.client.posting.post import APPROVE_GAS, POST_GAS, WITHDRAW_GAS
-from hearth.client.prepared import Prepared
-from hearth.client.workers import ARGUMENT_BYTES, BYTE_GAS, OWNER_GAS
+from hearth.client.prepared import Prepared, owner_gas
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol.types import JobId
 from hearth.protocol.units import NATIVE, format_amount, show_at_least
@@ -133,17 +132,17 @@ def _step(asked: Asked, told: ExplainedCall) -> Step:
         takes=read.takes or 0,
         gives=int(read.arguments["amount"]) if read.function == "withdraw" else 0,
         approve=asked.approve,
-        gas=_gas(read.contract, read.function, len(read.data)),
+        gas=_gas(read.contract, read.function, read.data),
     )
 
 
-def _gas(contract: str, function: str, size: int) -> int:
+def _gas(contract: str, function: str, data: bytes) -> int:
     """Return more gas than a call takes."""
     match contract:
         case "JobRegistry":
             return POST_GAS if function == "post" else CANCEL_GAS
         case "NodeRegistry":
-            return OWNER_GAS + BYTE_GAS * max(0, size - ARGUMENT_BYTES)
+            return owner_gas(data)
         case "Escrow":
             return WITHDRAW_GAS
     return GOV_GAS
