@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,6 +14,8 @@ from hearth.cli.leaf import Leaf, Run
 
 if TYPE_CHECKING:
     from hearth.client.reports import ExplainedCall, Explanation
+
+_HINT: Final = "give the data that the wallet shows, as 0x and hex digits, or a file that --print-tx wrote"
 
 
 @click.command("explain", cls=Leaf)
@@ -27,31 +29,26 @@ def job_explain(run: Run, call: str) -> None:
     """
     from hearth.client.explaining import explain
 
-    report = explain(_read(call), run.client.session.network)
+    text = call if call.startswith("0x") else read_text(call, _HINT)
+    report = explain(text, run.client.session.network)
     hashes = [one["data_hash"] for one in report["calls"]]
     run.out.emit(report, lambda: list(_lines(report)), hashes)
 
 
-def _read(call: str) -> str:
-    """Return the text that is to be explained. Raises UsageError BAD_TX."""
+def read_text(name: str, hint: str) -> str:
+    """Return the text of a file, or of stdin for "-". Raises UsageError BAD_TX with this hint."""
     from hearth.client.explaining import MOST_TEXT
 
-    if call.startswith("0x"):
-        return call
     try:
-        if call == "-":
+        if name == "-":
             raw = sys.stdin.buffer.read(MOST_TEXT + 1)
         else:
-            with Path(call).open("rb") as file:
+            with Path(name).open("rb") as file:
                 raw = file.read(MOST_TEXT + 1)
         return raw.decode()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UsageError(
-            f"{call} cannot be read: {why}",
-            hint="give the data that the wallet shows, as 0x and hex digits, or a file that --print-tx wrote",
-            code="BAD_TX",
-        ) from error
+        raise UsageError(f"{name} cannot be read: {why}", hint=hint, code="BAD_TX") from error
 
 
 def _lines(report: Explanation) -> Iterator[str]:

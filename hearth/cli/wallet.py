@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 
+from hearth.base.errors import UsageError
+from hearth.cli.explain import read_text
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import table
 from hearth.cli.root import Group
+
+_SENT: Final[Mapping[str, str]] = {
+    "sent": "sent in {tx}",
+    "sent_before": "an earlier call sent it in {tx}",
+    "posted_before": "its job is posted already",
+    "tried": "would be sent, unless an earlier call sent it",
+    "not_tried": "would be sent then; it cannot be tried before",
+}
 
 
 @click.group(cls=Group)
@@ -78,15 +90,20 @@ def wallet_balance(run: Run, name: str | None) -> None:
 
 
 @wallet.command("send", cls=Leaf)
-@click.argument("address")
-@click.argument("amount")
-@click.option("--again", is_flag=True, help="Send once more what was sent before.")
-def wallet_send(run: Run, address: str, amount: str, again: bool) -> None:
+@click.argument("address", metavar="ADDRESS|FILE|-")
+@click.argument("amount", required=False)
+@click.option("--again", is_flag=True, help="Send AMOUNT to ADDRESS once more.")
+def wallet_send(run: Run, address: str, amount: str | None, again: bool) -> None:
     """Send AMOUNT to ADDRESS: the market's asset, or coin where it says so, as in "0.5 ETH".
 
     \b
     The same AMOUNT to the same ADDRESS is sent once, however often this is called; --again sends it once more.
+    Without AMOUNT, send the calls of FILE, or of stdin for -, as the account that it names: what --print-tx or the
+    page wrote. Each is sent once, however often this is called; a job that is posted already is not posted again.
     """
+    if amount is None:
+        _send_file(run, address, again=again)
+        return
     report = run.client.wallet.send(address, amount, again=again)
     what, sent = f"{report['amount_text']} to {report['to']}", report["transactions"][0]["tx"]
 
@@ -98,6 +115,25 @@ def wallet_send(run: Run, address: str, amount: str, again: bool) -> None:
         return [f"sent {what}"]
 
     run.out.emit(report, text, [sent])
+
+
+def _send_file(run: Run, name: str, *, again: bool) -> None:
+    if name.startswith("0x"):
+        raise UsageError(f"how much is to be sent to {name}?", hint=f"hearth wallet send {name} AMOUNT")
+    if again:
+        raise UsageError(
+            "a file is sent once: --again is for an AMOUNT to an ADDRESS",
+            hint="prepare another file: --print-tx, or the page",
+        )
+    report = run.client.wallet.send_file(read_text(name, "hearth wallet send ADDRESS AMOUNT, or a file of --print-tx"))
+    posted = [one["job"] for one in report["calls"] if one["function"] == "post" and not report["dry_run"]]
+
+    def text() -> list[str]:
+        lines = [f"{one['what']}: {_SENT[one['state']].format(tx=one['tx'])}" for one in report["calls"]]
+        nothing = ["nothing was sent now"] if report["already_sent"] else []
+        return [*lines, *nothing, *(f"next: hearth job show {job[:14]}" for job in posted if job)]
+
+    run.out.emit(report, text, [one["tx"] or one["job"] or one["function"] for one in report["calls"]])
 
 
 @wallet.command("withdraw", cls=Leaf)

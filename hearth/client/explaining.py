@@ -37,11 +37,15 @@ _FIELDS: Final = frozenset(("schema", "action", "chain_id", "from", "to", "data"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call that somebody is asked to sign: of data alone what goes with it is not known."""
+    """A call that somebody is asked to sign: of data alone what goes with it is not known.
+
+    `key` is what its file calls the effect.
+    """
 
     read: Read
     value: int | None = None
     approve: int | None = None
+    key: str | None = None
 
 
 def explain(text: str, network: Network) -> Explanation:
@@ -51,8 +55,7 @@ def explain(text: str, network: Network) -> Explanation:
     none of its sender's; RefusedError WRONG_MARKET for another market's.
     """
     try:
-        asked = _asked(text.strip(), network)
-        calls = [_explained(one, network) for one in asked]
+        calls = [told for _, told in read_calls(text, network)]
     except ValueError as error:
         raise UsageError(
             f"this is no call that can be explained: {brief(one_line(str(error)), 500)}",
@@ -65,6 +68,11 @@ def explain(text: str, network: Network) -> Explanation:
         "chain_id": network.chain_id,
         "calls": calls,
     }
+
+
+def read_calls(text: str, network: Network) -> list[tuple[Asked, ExplainedCall]]:
+    """Return the calls of a text, each with what is said of it. Raises ValueError, RefusedError WRONG_MARKET."""
+    return [(one, _explained(one, network)) for one in _asked(text.strip(), network)]
 
 
 def _asked(text: str, network: Network) -> list[Asked]:
@@ -116,7 +124,7 @@ def _of_document(raw: Any, network: Network) -> Asked:
             f"it pays {value} and approves {approve}, and {asked.read.function} takes {due[0]} and {due[1]}"
         )
     _require_own(asked)
-    return asked
+    return replace(asked, key=raw["key"])
 
 
 def _matching(form: re.Pattern[str], raw: Mapping[str, Any], name: str) -> str:

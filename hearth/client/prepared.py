@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 TAKES: Final = {"register": "stake", "add_stake": "amount"}
 """The functions that take money of the market's asset, and the argument that says how much."""
+OWNER_GAS: Final = 300_000
+ARGUMENT_BYTES: Final = 256
+"""Of an owner's call, at most; what is beyond them is the document that it carries."""
+BYTE_GAS: Final = 40
+"""What a byte that a call carries costs at most (EIP-7623)."""
 _ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
 _ACTION: Final = re.compile("[a-z][a-z_. ]{0,31}")
 
@@ -73,6 +78,11 @@ class Holder(Protocol):
 
         `check` raises where the call cannot be paid; it is called before it is asked for, not where it was before.
         """
+
+
+def owner_gas(data: bytes) -> int:
+    """Return more gas than a call of a node's owner takes."""
+    return OWNER_GAS + BYTE_GAS * max(0, len(data) - ARGUMENT_BYTES)
 
 
 def call_digest(call: Call, *more: str) -> str:

@@ -26,6 +26,8 @@ Verdict = Literal["ok", "failed", "refunded", "pending"]
 """A job as a whole: "refunded" where it ended without a good result for every unit, "pending" before its end."""
 Level = Literal["PASS", "WARN", "FAIL"]
 """A finding's grade: with WARN it works, with FAIL it does not."""
+SentState = Literal["sent", "sent_before", "posted_before", "tried", "not_tried"]
+"""What became of a call of a file: see SentCall."""
 Plain = int | str
 """A number of an event or a parameter: a decimal string where it is above 2^53."""
 
@@ -208,6 +210,40 @@ class Sending(_From):
     amount: str
     amount_text: str
     to: str
+    already_sent: bool
+    transactions: list[Transaction]
+    dry_run: bool
+
+
+class SentCall(TypedDict):
+    """A call of a file and what became of it.
+
+    `state` is "sent", "sent_before" (by an earlier call of the command), "posted_before" (the chain has the job, or
+    the call only pays for it), or of a dry run "tried" and "not_tried". `job` is of a call about one.
+    """
+
+    contract: str
+    function: str
+    what: str
+    job: str | None
+    state: SentState
+    tx: str | None
+
+
+class FileSending(_From):
+    """What sending a file of prepared calls came to. `already_sent` says that nothing was sent now.
+
+    `takes` is what its calls take of the account, `gas_most` what their gas may cost at the fees of then, in wei.
+    `transactions` hold the approvals too.
+    """
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["send-file"]
+    takes: str
+    takes_text: str
+    gas_most: str
+    gas_most_text: str
+    calls: list[SentCall]
     already_sent: bool
     transactions: list[Transaction]
     dry_run: bool

@@ -14,7 +14,7 @@ from hearth.protocol.units import NATIVE, Asset, format_amount, parse_amount, sh
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call
-    from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Sending, Withdrawal
+    from hearth.client.reports import Balance, FileSending, KeyFacts, KeyList, KeyPlan, Sending, Withdrawal
     from hearth.client.session import Session
 
 
@@ -183,6 +183,15 @@ class Wallet:
             "transactions": sent,
             "dry_run": session.dry_run,
         }
+
+    def send_file(self, text: str) -> FileSending:
+        """Send the calls of a file that `--print-tx` or the page wrote, in its order, each once.
+
+        Raises what `hearth.client.sending.send_file` does.
+        """
+        from hearth.client.sending import send_file
+
+        return send_file(self.session, text)
 
     # ---- inside ----
 

@@ -17,7 +17,7 @@ from hearth.base.strangers import MAX_BYTES, read_json
 from hearth.client.gates import GATE_WORDS
 from hearth.client.money import address_of, recipient
 from hearth.client.paying import Payment, pay_once
-from hearth.client.prepared import TAKES, Holder, Prepared, read_prepared
+from hearth.client.prepared import TAKES, Holder, Prepared, owner_gas, read_prepared
 from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex, moment, until
 from hearth.client.wallet import credit_to_withdraw
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from hearth.client.session import DryRun
     from hearth.protocol.types import Node, Offer
 
-OWNER_GAS: Final = 300_000
-ARGUMENT_BYTES: Final = 256
-"""Of an owner's call, at most; what is beyond them is the document that it carries."""
-BYTE_GAS: Final = 40
-"""What a byte that a call carries costs at most (EIP-7623)."""
 COMMANDS: Final = {
     "register": "hearth worker register",
     "update_offer": "hearth worker update",
@@ -411,8 +406,8 @@ class Workers:
         session = self.session
 
         def check() -> None:
-            gas = OWNER_GAS + BYTE_GAS * max(0, len(prepared.call.data) - ARGUMENT_BYTES)
-            session.require_funds(prepared.sender, asset_units=prepared.paid, gas=gas, what=f'"{prepared.action}"')
+            gas, what = owner_gas(prepared.call.data), f'"{prepared.action}"'
+            session.require_funds(prepared.sender, asset_units=prepared.paid, gas=gas, what=what)
 
         held = None if self._holder is None or session.dry_run else self._holder.send(prepared, check)
         if held is None and once is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,12 +10,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
+from hearth.client.prepared import Prepared
 from hearth.storage import cid as cids
 from tests.kit.town import EXAMPLES, ROOT, Said, Town, hearth, town
 
@@ -252,3 +255,108 @@ def test_submit__print_tx__what_cannot_be__refused_or_warned_of(place: Town) -> 
     assert (lost.code, lost.error["code"]) == (2, "BAD_ADDRESS")
     poor = place.hearth(*job, "--account", "0x" + "99" * 20, "--json")
     assert poor.code == 0 and "is short of" in poor.err
+
+
+# ---- the same files, sent with a key of this machine ----
+
+
+def _prepared(place: Town, folder: Path, name: str) -> tuple[Path, dict[str, Any]]:
+    """Prepare a job of its own name elsewhere; return the file and what it holds."""
+    job = folder / f"{name}.yaml"
+    text = (EXAMPLES / "digits" / "job.yaml").read_text().replace("name: digits", f"name: {name}")
+    job.write_text(text.replace("./digits", str(EXAMPLES / "digits" / "digits")))
+    told = place.hearth("submit", str(job), "--anyway", "--print-tx", "--json")
+    assert told.code == 0, told.out + told.err
+    path = folder / f"{name}.json"
+    path.write_text(told.out)
+    return path, told.json
+
+
+def _credit(place: Town, folder: Path) -> int:
+    """Return the account's credit, of a job that it posted and cancelled, if need be."""
+    market, mine = place.session.market, place.session.key().address
+    if not market.credit(mine):
+        path, report = _prepared(place, folder, "credited")
+        assert _send(place, str(path)).code == 0 and place.hearth("job", "cancel", report["job"]).code == 0
+    return market.credit(mine)
+
+
+def test_wallet_send__a_file_of_submit__posts_the_job_that_explain_names_and_once(place: Town, tmp_path: Path) -> None:
+    path, report = _prepared(place, tmp_path, "filed")
+    port, mine = place.session.market.port, place.session.key().address
+    before = port.nonce(mine)
+    explained = place.hearth("job", "explain", str(path), "--json").json["calls"][-1]
+    assert explained["job"] == report["job"]
+    unasked = place.hearth("wallet", "send", str(path), "--json")
+    assert (unasked.code, unasked.error["code"]) == (3, "NOT_CONFIRMED")
+    assert _send(place, str(path), "--dry-run").code == 0 and port.nonce(mine, pending=True) == before
+    foreign = _send(place, str(path), "--account", "keeper")
+    assert (foreign.code, foreign.error["code"]) == (5, "NOT_YOURS")
+    told = place.hearth("wallet", "send", str(path), "--yes")
+    assert told.code == 0 and explained["what"] in told.err and explained["four_words"] in told.err
+    assert f"next: hearth job show {report['job'][:14]}" in told.out
+    posted = place.hearth("job", "show", report["job"], "--json").json
+    assert (posted["job"], posted["submitter"]) == (explained["job"], mine)
+    assert port.nonce(mine) == before + len(report["prepared"])
+    again = _send(place, str(path))
+    assert again.code == 0 and again.json["already_sent"] is True
+    assert [one["state"] for one in again.json["calls"]] == ["posted_before"]
+    assert port.nonce(mine, pending=True) == before + len(report["prepared"])
+    # Whoever submits the same job file finds the job that was posted from the file of calls.
+    assert place.hearth("submit", str(tmp_path / "filed.yaml"), "--anyway", "--json").json["already_posted"] is True
+
+
+@pytest.mark.parametrize("place", ["native"], indirect=True)
+def test_wallet_send__a_withdrawal_as_the_page_saves_it__pays_once(place: Town, tmp_path: Path) -> None:
+    credit, mine = _credit(place, tmp_path), place.session.key().address
+    market = place.session.market
+    call = market.calls.withdraw(mine, credit)
+    key = f"withdraw/{mine}/{market.port.head().number}"
+    path = tmp_path / "hearth-withdraw.json"
+    path.write_text(json.dumps(Prepared(call.label, mine, call, 0, key).document(market.network), indent=2) + "\n")
+    for already in (False, True):
+        told = _send(place, str(path))
+        assert told.code == 0 and told.json["already_sent"] is already, told.out
+        assert market.credit(mine) == 0
+    command = [sys.executable, "-m", "hearth.cli", "wallet", "send", "-", "--yes", "--json"]
+    environ = {**os.environ, "HEARTH_HOME": str(place.home), "PYTHONPATH": str(ROOT)}
+    piped = subprocess.run(command, env=environ, input=path.read_bytes(), capture_output=True, timeout=120, check=True)
+    assert json.loads(piped.stdout)["already_sent"] is True
+
+
+@pytest.mark.parametrize("place", ["native"], indirect=True)
+@pytest.mark.parametrize(
+    "point", ["m8.broadcast@escrow.withdraw", "m9.mined@escrow.withdraw", "m8.broadcast@jobs.post"]
+)
+def test_wallet_send__killed_between_two_calls__goes_on_and_pays_once(place: Town, tmp_path: Path, point: str) -> None:
+    _credit(place, tmp_path)
+    path, market = tmp_path / "both.json", place.session.market
+    name = "both-" + point.replace(".", "-").replace("@", "-")
+    _prepared(place, tmp_path, name)
+    job = ("submit", str(tmp_path / f"{name}.yaml"), "--anyway", "--print-tx", "--again", "--use-credit", "--json")
+    report = place.hearth(*job).json
+    path.write_text(json.dumps(report))
+    assert [one["action"] for one in report["prepared"]] == ["escrow.withdraw", "jobs.post"]
+    mine, before = place.session.key().address, market.port.nonce(place.session.key().address)
+    command = [sys.executable, "-m", "hearth.cli", "wallet", "send", str(path), "--yes"]
+    environ = {**os.environ, "HEARTH_HOME": str(place.home), "PYTHONPATH": str(ROOT), "HEARTH_FAILPOINT": point}
+    killed = subprocess.run(command, env=environ, capture_output=True, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    for _ in range(2):
+        again = _send(place, str(path))
+        assert again.code == 0, again.out
+        assert market.port.nonce(mine, pending=True) == before + 2
+    assert again.json["already_sent"] is True
+    assert place.hearth("job", "show", report["job"], "--json").code == 0
+    assert place.hearth("job", "cancel", report["job"]).code == 0
+
+
+@pytest.mark.parametrize("place", ["native"], indirect=True)
+def test_wallet_send__no_file__is_refused_with_the_next_command(place: Town) -> None:
+    for arguments, name in (
+        ((FRIEND,), "USAGE"),
+        (("nowhere.json",), "BAD_TX"),
+        (("nowhere.json", "--again"), "USAGE"),
+    ):
+        told = _send(place, *arguments)
+        assert (told.code, told.error["code"]) == (2, name) and told.error["hint"]

@@ -1,11 +1,11 @@
-"""What an owner's calls take, and what nodes say of themselves (hearth/client/workers.py, market/manifest.py)."""
+"""What an owner's calls take, and what nodes say of themselves (hearth/client/prepared.py, market/manifest.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from hearth.client import workers
+from hearth.client import prepared
 from hearth.client.standing import START
 from hearth.market import manifest
 from hearth.protocol import words
@@ -16,9 +16,9 @@ from tools.web_tables import Big
 def tables() -> Mapping[str, Any]:
     """Return gas of a call and of each byte beyond its arguments, the form of a manifest, and the runtimes by name."""
     return {
-        "OWNER_GAS": Big(workers.OWNER_GAS),
-        "ARGUMENT_BYTES": workers.ARGUMENT_BYTES,
-        "BYTE_GAS": Big(workers.BYTE_GAS),
+        "OWNER_GAS": Big(prepared.OWNER_GAS),
+        "ARGUMENT_BYTES": prepared.ARGUMENT_BYTES,
+        "BYTE_GAS": Big(prepared.BYTE_GAS),
         "MANIFEST_VERSION": manifest.VERSION,
         "MANIFEST_BYTES": manifest.MAX_BYTES,
         "MAX_STAKE": Big((1 << words.width_of(words.OWNER, "stake")) - 1),

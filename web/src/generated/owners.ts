@@ -1,4 +1,4 @@
-// What an owner's calls take, and what nodes say of themselves (hearth/client/workers.py, market/manifest.py).
+// What an owner's calls take, and what nodes say of themselves (hearth/client/prepared.py, market/manifest.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/owners.py.
 
 export const OWNER_GAS = 300000n as const;

@@ -77,7 +77,7 @@ function Made({ market, entry, posted, credit }: Ready & { readonly market: Mark
   const { asset, contracts } = market.network;
   return (
     <p class="good">
-      Saved. {credit > 0n && <>First <Amount value={credit} asset={asset} /> of its credit is withdrawn to it, then the job is posted. </>}
+      Saved. <code>hearth wallet send FILE</code> sends it, <code>hearth job explain FILE</code> says what it does. {credit > 0n && <>First <Amount value={credit} asset={asset} /> of its credit is withdrawn to it, then the job is posted. </>}
       {asset.address !== null && <>Before, <Whole hex={contracts.JobRegistry} /> must be approved for just <Amount value={escrowAtPost(terms)} asset={asset} />. </>}
       The chain takes it before <Moment at={expirableFrom(terms, unpackPolicy(terms.policy))} />, and the sooner the longer its workers have. Then
       this is the job: {link}

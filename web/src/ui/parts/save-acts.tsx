@@ -27,7 +27,8 @@ export function SaveActs({ market, job, submitter, offers }: Props) {
     <details id="save-acts">
       <summary>Sign it on another machine, or with a Safe</summary>
       <p>
-        Saved as a file, which is signed at <a href={hrefOf(["sign"])}>Sign a file</a> wherever the submitter's key is. Nothing is sent here.
+        Saved as a file, which is signed at <a href={hrefOf(["sign"])}>Sign a file</a> wherever the submitter's key is. Nothing is sent here.{" "}
+        <code>hearth wallet send FILE</code> sends it, <code>hearth job explain FILE</code> says what it does.
       </p>
       <p class="row">
         {offers.map((offer) => (

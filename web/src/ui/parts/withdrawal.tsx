@@ -53,7 +53,8 @@ export function Withdrawal({ market, head }: { readonly market: Market; readonly
       <p role="status">
         {saved !== undefined && (
           <>
-            Saved: <Amount value={saved.credit} asset={network.asset} /> to <Whole hex={saved.account} />
+            Saved: <Amount value={saved.credit} asset={network.asset} /> to <Whole hex={saved.account} />.{" "}
+            <code>hearth wallet send FILE</code> sends it, <code>hearth job explain FILE</code> says what it does.
           </>
         )}
       </p>
