@@ -170,8 +170,9 @@ def test_sign__a_withdrawal_that_the_page_saved__is_one_that_the_command_sends(d
     desk.page.fill("#withdraw-account", account)
     path = tmp_path / "withdraw.json"
     path.write_text(desk.saved("text=Save the withdrawal"))
-    prepare(place, "worker", "withdraw", "--tx", str(path), "--account", "dev", "--yes")
+    told = place.hearth("wallet", "send", str(path), "--account", "dev", "--yes", "--json")
 
+    assert told.code == 0 and told.json["already_sent"] is False, told.out
     assert place.session.market.credit(account) == 0
     desk.untouched()
 
