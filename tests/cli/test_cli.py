@@ -96,7 +96,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "offers": (Workers.offers, "run.client.workers.offers("),
         "jobs": (Jobs.list, "run.client.jobs.list("),
         "wallet import": (Wallet.import_key, "run.client.wallet.import_key("),
-        "job explain": (explain, "explain(_read(call), "),
+        "job explain": (explain, "explain(text, "),
         "job wait": (Posting.attach, "run.client.jobs.attach("),
         "store import": (Stored.import_file, "run.client.store.import_file("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
