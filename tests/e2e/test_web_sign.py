@@ -84,8 +84,10 @@ def test_sign__a_job_that_the_command_prepared__is_posted_and_its_page_found(des
     desk.page.wait_for_selector("#known >> text=This job is posted already")
     known = desk.page.inner_text("#known")
     assert report["job"] in known and "Call 1 of 1 was signed in this browser and is in a block" in known
+    assert desk.page.locator("text=Sign it again").count() == 0
     desk.page.click("#sign-file")
     assert "was signed here and is in a block" in desk.alert("SIGNED_BEFORE")
+    desk.page.wait_for_selector("text=Sign it again")
     assert len(desk.wallet.sent) == 1
     desk.page.click("#calls a")
     desk.page.wait_for_selector(".state-open")

@@ -57,6 +57,12 @@ function Nodes({ context, wallets }: Props) {
       <h1>Provide</h1>
       <Synced live={live} />
       <Wallet network={network} wallets={wallets} />
+      {account === undefined && (
+        <p class="soft">
+          Without a wallet in this browser the machine prepares it: <code>hearth worker init</code>, then <code>hearth worker register --print-tx --json</code>,
+          whose file is read and signed at <a href={hrefOf(["sign"])}>Sign</a>, or sent with a key by <code>hearth wallet send FILE</code>.
+        </p>
+      )}
       {fleet.error !== undefined && <Failure error={fleet.error} />}
       {account !== undefined && ready !== undefined && (
         <>

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Market } from "../../chain/market";
+import { HearthError } from "../../core/errors";
 import type { Prepared } from "../../core/prepared";
 import type { Told } from "../../core/told";
 import { PreparedCalls } from "../../wallet/prepared";
@@ -56,16 +57,20 @@ export function Ask({ market, session, calls }: Props) {
     setStep("");
     setBusy(false);
   };
+  // Offered once it was refused for that.
+  const before = error instanceof HearthError && error.code === "SIGNED_BEFORE";
   const many = calls.length > 1 ? `these ${calls.length} calls, one after the other` : "this call";
   const jobs = [...new Set(calls.flatMap(({ told }) => told.job ?? []))];
   return (
     <>
-      <p>
-        <label>
-          <input type="checkbox" checked={again} onChange={(event) => setAgain(event.currentTarget.checked)} /> Sign it again, though this
-          browser had it signed before
-        </label>
-      </p>
+      {(again || before) && (
+        <p>
+          <label>
+            <input type="checkbox" checked={again} onChange={(event) => setAgain(event.currentTarget.checked)} /> Sign it again, though
+            this browser had it signed before
+          </label>
+        </p>
+      )}
       <p class="row">
         <Button id="sign-file" busy={busy} disabled={!onChain || !mine} onClick={() => void run()}>
           Ask my wallet for {many}
