@@ -375,7 +375,7 @@ def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> N
 
     for bad, code in (
         ("ack_time=50", "not a duration"),
-        ("fee_bps=99999", "fee_bps is from 0 to 1000"),
+        ("fee_bps=99999", "fee_bps is from 0 (0 %) to 1000 (10 %)"),
         ("fee=1", "fee"),
     ):
         refused_change = scripts("set-policy", bad, account=governor)

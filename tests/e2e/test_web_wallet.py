@@ -220,6 +220,14 @@ def test_submit__a_job_of_attesters__has_the_commands_terms_and_is_confirmed_by_
     page.wait_for_selector(".state-settled")
 
 
+def pick_sources(desk: Desk[ExtensionWallet]) -> None:
+    """Pick what a job file of the digits brings: for each file that is opened anew."""
+    for name in ("digits.wasm", "digits.csv"):
+        item = desk.page.locator("li", has_text=name).first
+        item.locator("input[type=file]:not([webkitdirectory])").set_input_files(DIGITS / name)
+        item.locator("code").wait_for()
+
+
 def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     desk: Desk[ExtensionWallet], tmp_path: Path
 ) -> None:
@@ -228,10 +236,7 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     desk.open()
     desk.pick("label:has-text('Open') input", path)
     page.wait_for_selector("text=This is a job file")
-    for name in ("digits.wasm", "digits.csv"):
-        item = page.locator("li", has_text=name).first
-        item.locator("input[type=file]:not([webkitdirectory])").set_input_files(DIGITS / name)
-        item.locator("code").wait_for()
+    pick_sources(desk)
     page.wait_for_selector("[role=alert]:has-text('attesters.yaml names the attesters, and no set of it is read')")
     assert page.query_selector("#sign") is None
     desk.pick_attesters(keys)
@@ -256,5 +261,6 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     page.wait_for_selector("#judged:has-text('paid for once 2 of the 3 attesters')")
     path.write_text(re.sub(r"(?m)^verify:.*$", "", path.read_text()))
     desk.pick("label:has-text('Open') input", path)
+    pick_sources(desk)
     page.wait_for_selector("#judged:has-text('nobody can challenge this result')")
     assert desk.wallet.signed == []
