@@ -261,6 +261,7 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     page.wait_for_selector("#judged:has-text('paid for once 2 of the 3 attesters')")
     path.write_text(re.sub(r"(?m)^verify:.*$", "", path.read_text()))
     desk.pick("label:has-text('Open') input", path)
+    page.wait_for_selector("#missing")
     pick_sources(desk)
     page.wait_for_selector("#judged:has-text('nobody can challenge this result')")
     assert desk.wallet.signed == []
