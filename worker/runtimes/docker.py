@@ -410,7 +410,9 @@ class _Run:
             return self._not_started(failed, config, volumes)
         began = time.monotonic()
         try:
-            stream = api.attach(container, stdout=True, stderr=True, stream=True, logs=True, demux=True)
+            # The engine takes up both streams before it answers, so that nothing of a later start is missed. Its log,
+            # asked for as well, would repeat whatever was written until it is read.
+            stream = api.attach(container, stdout=True, stderr=True, stream=True, demux=True)
             reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
             reader.start()
             try:

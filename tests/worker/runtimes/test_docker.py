@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 
 from hearth.protocol.runtimes import DOCKER
@@ -156,6 +157,23 @@ def test_run__reads_input_and_writes_output__ok_and_owned_by_the_worker(bench: B
     assert written.read_text() == "hello\n"
     assert written.stat().st_uid == os.geteuid() and written.stat().st_mode & 0o7777 == 0o600
     assert result.engine.startswith("docker ")
+
+
+def test_run__what_it_writes__is_never_asked_of_the_engines_log_too(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under load the log held what the stream had brought already: `said` came twice in one of thousands of runs."""
+    asked: list[dict[str, Any]] = []
+    attach = docker.APIClient.attach
+
+    def recorded(api: docker.APIClient, container: str, **options: Any) -> Any:
+        asked.append(options)
+        return attach(api, container, **options)
+
+    monkeypatch.setattr(docker.APIClient, "attach", recorded)
+    result = bench.runtime.run(bench.request("echo said"), threading.Event())
+    assert (result.status, result.stdout) == (RunStatus.OK, b"said\n")
+    assert [(one["stream"], one.get("logs", False)) for one in asked] == [(True, False)]
 
 
 def test_run__environment__only_the_specs_and_the_unit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
