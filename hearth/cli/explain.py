@@ -52,22 +52,15 @@ def read_text(name: str, hint: str) -> str:
 
 
 def _lines(report: Explanation) -> Iterator[str]:
+    from hearth.client.explaining import lines_of, rows_of
+
     for place, one in enumerate(report["calls"]):
         if place:
             yield ""
-        yield one["what"]
-        rows = list(_rows(one, report))
-        width = max(len(name) for name, _ in rows)
-        yield from (f"  {name:<{width}}  {text}" for name, text in rows)
+        yield from lines_of(one["what"], [*rows_of(one), *_rows(one, report)])
 
 
 def _rows(one: ExplainedCall, report: Explanation) -> Iterator[tuple[str, str]]:
-    if one["four_words"] is not None:
-        yield "four words", one["four_words"]
-    yield from ((row["name"], row["text"]) for row in one["rows"])
-    yield "moves", one["moves"]
-    if one["from"] is not None:
-        yield "as", one["from"]
     before = "" if one["approve_text"] is None else f"an approval of exactly {one['approve_text']}, if less is; then "
     where = f"to {one['address']} ({one['contract']}), function {one['function']}"
     paid = one["value_text"] or "what the added time costs"

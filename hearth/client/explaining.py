@@ -7,7 +7,7 @@ says hangs on nobody's word. A file is held to what the page holds it to (web/sr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, Flag
 from typing import TYPE_CHECKING, Any, Final
@@ -73,6 +73,19 @@ def explain(text: str, network: Network) -> Explanation:
 def read_calls(text: str, network: Network) -> list[tuple[Asked, ExplainedCall]]:
     """Return the calls of a text, each with what is said of it. Raises ValueError, RefusedError WRONG_MARKET."""
     return [(one, _explained(one, network)) for one in _asked(text.strip(), network)]
+
+
+def rows_of(one: ExplainedCall) -> list[tuple[str, str]]:
+    """Return what stands below a call's sentence: its job's words, its arguments, its money, its sender."""
+    four = [] if one["four_words"] is None else [("four words", one["four_words"])]
+    sender = [] if one["from"] is None else [("as", one["from"])]
+    return [*four, *((row["name"], row["text"]) for row in one["rows"]), ("moves", one["moves"]), *sender]
+
+
+def lines_of(what: str, rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a sentence and what stands below it as lines, the names in a column of their own."""
+    width = max(len(name) for name, _ in rows)
+    return [what, *(f"  {name:<{width}}  {text}" for name, text in rows)]
 
 
 def _asked(text: str, network: Network) -> list[Asked]:

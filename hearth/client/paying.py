@@ -50,7 +50,13 @@ def pay_once(
         if not isinstance(sender, Sender):
             return [session.send(sender, payment.call, payment.effect)] if payment.ready(sender) else [], False
         last = sender.journal.newest(payment.effect, replaced=True)
-        known = _earlier(sender, payment, again=again)
+        try:
+            known = earlier(sender, payment.effect)
+        except ChainError as error:
+            # Whoever pays again pays beside one whose end nobody knows.
+            if not again or error.code != "TX_UNCLEAR":
+                raise
+            known = None
         if known is not None and not again:
             facts = session.send(sender, known.call, known.key, step="an earlier call sent it; looking for it")
             _reported(sender, known.key)
@@ -73,22 +79,17 @@ def pay_once(
         return [facts], False
 
 
-def _earlier(sender: Sender, payment: Payment, *, again: bool) -> Intent | None:
-    """Return the newest payment of an effect that is on its way or done, None for none. Raises TX_UNCLEAR.
+def earlier(sender: Sender, effect: str) -> Intent | None:
+    """Return the newest intent of an effect that is on its way or done, None for none.
 
-    One that was given up is looked up again first; `again` pays beside one whose end nobody knows.
+    One that was given up is looked up again first. Raises ChainError TX_UNCLEAR where nobody says what became of it.
     """
-    last = sender.journal.newest(payment.effect, replaced=True)
+    last = sender.journal.newest(effect, replaced=True)
     if last is not None and not (last.state.live or last.state.done):
-        try:
-            found = sender.look_again(last)
-        except ChainError as error:
-            if again and error.code == "TX_UNCLEAR":
-                return None
-            raise
+        found = sender.look_again(last)
         if found is not None and (found.state.live or found.state.done):
             return found
-    return sender.journal.newest(payment.effect)
+    return sender.journal.newest(effect)
 
 
 def _reported(sender: Sender, key: str) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from hearth.base.errors import ChainError, HearthError, RefusedError, UsageError
 from hearth.base.text import brief, one_line
 from hearth.chain.port import Call
-from hearth.client.explaining import Asked, read_calls
+from hearth.client.explaining import Asked, lines_of, read_calls, rows_of
 from hearth.client.gov import GOV_GAS
 from hearth.client.jobs import CANCEL_GAS
+from hearth.client.paying import earlier
 from hearth.client.posting.post import APPROVE_GAS, POST_GAS, WITHDRAW_GAS
 from hearth.client.prepared import Prepared, owner_gas
 from hearth.market.contracts import CONTRACTS
@@ -150,13 +151,8 @@ def _gas(contract: str, function: str, data: bytes) -> int:
 
 def _say(session: Session, told: ExplainedCall) -> None:
     """Tell what a call does, in the words of `hearth job explain`; with --yes too, where nobody is asked."""
-    four = [] if told["four_words"] is None else [("four words", told["four_words"])]
-    rows = [*four, *((row["name"], row["text"]) for row in told["rows"]), ("moves", told["moves"])]
-    rows.append(("as", str(told["from"])))
-    width = max(len(name) for name, _ in rows)
-    session.tell("note", {"text": told["what"]})
-    for name, text in rows:
-        session.tell("note", {"text": f"  {name:<{width}}  {text}"})
+    for line in lines_of(told["what"], rows_of(told)):
+        session.tell("note", {"text": line})
 
 
 # ---- what the chain has ----
@@ -184,15 +180,12 @@ def _earlier(sender: Sender | DryRun, step: Step) -> bool:
 
     if not isinstance(sender, Sender):
         return False
-    last = sender.journal.newest(step.key, replaced=True)
-    if last is not None and not (last.state.live or last.state.done):
-        try:
-            last = sender.look_again(last)
-        except ChainError as error:
-            if error.code == "TX_UNCLEAR":
-                error.hint = "look these up in an explorer, or try again with another --rpc"
-            raise
-    return last is not None and (last.state.live or last.state.done)
+    try:
+        return earlier(sender, step.key) is not None
+    except ChainError as error:
+        if error.code == "TX_UNCLEAR":
+            error.hint = "look these up in an explorer, or try again with another --rpc"
+        raise
 
 
 # ---- sending ----

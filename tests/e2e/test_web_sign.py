@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import keeps_nobody_out
 from tests.kit.web_page import becomes, follows, go, table
 from tests.kit.web_sign_desk import SignDesk, at
-from tests.kit.web_wallet import HANG
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -100,13 +99,7 @@ def test_sign__a_file__has_the_marks_that_the_command_says_before_and_while_the_
     desk.open(json.dumps(report), tmp_path)
     desk.page.wait_for_selector("#calls .marks .words")
     card = desk.page.inner_text("#calls .marks")
-    given: list[dict[str, Any]] = []
-
-    def hold(params: Sequence[Any]) -> Any:
-        given.append(params[0])
-        return HANG
-
-    desk.wallet.answers["eth_sendTransaction"] = hold
+    given = desk.wallet.hold()
     desk.page.click("#sign-file")
     desk.page.wait_for_selector("#asked-of-wallet .words")
     asked = desk.page.inner_text("#asked-of-wallet")
@@ -124,13 +117,7 @@ def test_act__what_the_wallet_is_asked__is_of_the_job_that_is_shown(desk: SignDe
     go(desk.page, f"#/job/{job}")
     desk.page.wait_for_selector(f"main >> text={job}")
     desk.connect()
-    given: list[dict[str, Any]] = []
-
-    def hold(params: Sequence[Any]) -> Any:
-        given.append(params[0])
-        return HANG
-
-    desk.wallet.answers["eth_sendTransaction"] = hold
+    given = desk.wallet.hold()
     desk.page.click("button:text-is('Cancel unit 0')")
     desk.page.wait_for_selector("#asked-of-wallet .words")
     (one,) = prepare(desk.place, "job", "explain", given[0]["data"])["calls"]

@@ -408,15 +408,10 @@ def test_submit__in_a_market_of_a_token__approves_exactly_what_the_job_takes(
 
 
 def test_submit__what_the_wallet_was_given__is_explained_alike_on_another_machine(desk: Desk[WebWallet]) -> None:
-    page, given = desk.page, []
-
-    def hold(params: Sequence[Any]) -> Any:
-        given.append(params[0])
-        return HANG
-
+    page = desk.page
     desk.ready("explained")
     assert page.query_selector("#asked-of-wallet") is None
-    desk.wallet.answers["eth_sendTransaction"] = hold
+    given = desk.wallet.hold()
     desk.sign()
     page.wait_for_selector("#asked-of-wallet .words")
     (one,) = desk.place.hearth("job", "explain", given[0]["data"], "--json").json["calls"]

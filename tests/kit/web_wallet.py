@@ -86,6 +86,17 @@ class WebWallet:
 
         self.answers[method] = answer
 
+    def hold(self) -> list[dict[str, Any]]:
+        """Answer no transaction from now on, as a window that stays open; return what is asked for in it."""
+        given: list[dict[str, Any]] = []
+
+        def answer(params: Sequence[Any]) -> Any:
+            given.append(params[0])
+            return HANG
+
+        self.answers["eth_sendTransaction"] = answer
+        return given
+
     def _request(self, method: str, params: list[Any]) -> dict[str, Any]:
         self.asked.append(method)
         try:

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { codeOf } from "../src/core/errors";
 import { label, labelled, labelOf, LONGEST_NAME, MOST_ADDRESSES, unlabel } from "../src/data/addresses";
 import { forgetWords, recall, remember } from "../src/data/remember";
+import { stubStorage } from "./storage";
 
 const OWN = { pathname: "/" };
 const SHARED = { pathname: "/ipfs/bafy/" };
@@ -19,10 +20,7 @@ function refusal(work: () => void): string | undefined {
 }
 
 beforeEach(() => {
-  const held = new Map<string, string>();
-  vi.stubGlobal("localStorage", { getItem: (key: string) => held.get(key) ?? null, setItem: held.set.bind(held), removeItem: held.delete.bind(held) });
-  vi.stubGlobal("dispatchEvent", vi.fn());
-  vi.stubGlobal("StorageEvent", class {});
+  stubStorage();
 });
 afterEach(() => {
   forgetWords();

@@ -3,22 +3,11 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Hex } from "../src/core/bytes";
 import { draftOf, MOST_DRAFT } from "../src/data/draft";
 import { forgetWords } from "../src/data/remember";
+import { stubStorage } from "./storage";
 
 const OWN = { pathname: "/" };
 const marketOf = (chain: number, registry: Hex) => ({ jobChainId: chain, contracts: { JobRegistry: registry } }) as never;
 const MARKET = marketOf(1, "0x1");
-
-function browser(setItem: (words: Map<string, string>, name: string, word: string) => void = (words, name, word) => words.set(name, word)): Map<string, string> {
-  const words = new Map<string, string>();
-  vi.stubGlobal("dispatchEvent", vi.fn());
-  vi.stubGlobal("StorageEvent", class {});
-  vi.stubGlobal("localStorage", {
-    getItem: (name: string) => words.get(name) ?? null,
-    setItem: (name: string, word: string) => setItem(words, name, word),
-    removeItem: (name: string) => words.delete(name),
-  });
-  return words;
-}
 
 describe("a draft", () => {
   afterEach(() => {
@@ -27,7 +16,7 @@ describe("a draft", () => {
   });
 
   it("is kept for its market alone, until it is posted", () => {
-    const words = browser();
+    const words = stubStorage();
     const draft = draftOf(MARKET, OWN);
     expect(draft.read()).toBe("");
     expect(draft.keep("a")).toBe(true);
@@ -42,7 +31,7 @@ describe("a draft", () => {
   });
 
   it("goes with its text, and is kept in bounds", () => {
-    const words = browser();
+    const words = stubStorage();
     const draft = draftOf(MARKET, OWN);
     draft.keep("a");
     expect(draft.keep("")).toBe(false);
@@ -57,7 +46,7 @@ describe("a draft", () => {
   });
 
   it("of a browser that is full lasts as long as the page", () => {
-    browser(() => {
+    stubStorage(() => {
       throw new DOMException("full", "QuotaExceededError");
     });
     expect(draftOf(MARKET, OWN).keep("a")).toBe(false);
@@ -65,7 +54,7 @@ describe("a draft", () => {
   });
 
   it("is never kept where strangers share the origin, nor without a market", () => {
-    const words = browser();
+    const words = stubStorage();
     for (const draft of [draftOf(MARKET, { pathname: "/ipfs/x/" }), draftOf(undefined, OWN)]) {
       expect(draft.keep("a")).toBe(false);
       draft.posted("a");

@@ -3,12 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { codeOf } from "../src/core/errors";
 import { askLocal, takeToken, whoServes } from "../src/data/local";
 import { forgetWords, recall } from "../src/data/remember";
-
-function storage(): Storage {
-  const held = new Map<string, string>();
-  const made = { getItem: (key: string) => held.get(key) ?? null, setItem: held.set.bind(held) };
-  return made as unknown as Storage;
-}
+import { stubStorage } from "./storage";
 
 interface Asked {
   readonly url: string;
@@ -18,9 +13,7 @@ interface Asked {
 // A server, and what it was asked.
 function served(answers: Readonly<Record<string, Response>>): Asked[] {
   const asked: Asked[] = [];
-  vi.stubGlobal("localStorage", storage());
-  vi.stubGlobal("dispatchEvent", vi.fn());
-  vi.stubGlobal("StorageEvent", class {});
+  stubStorage();
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     asked.push({ url, init });
     const found = answers[url];

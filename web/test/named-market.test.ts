@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { codeOf } from "../src/core/errors";
 import { asking, namedMarket, needsConsent, ofAddress, ofFile, pickMarket, reached, unpickMarket } from "../src/data/market";
 import { forgetWords, recall, remember } from "../src/data/remember";
+import { stubStorage } from "./storage";
 import { vectors } from "./vectors";
 
 const OWN = { pathname: "/", origin: "https://page.example" };
@@ -22,10 +23,7 @@ const refusal = async (work: Promise<unknown>): Promise<string | undefined> =>
   );
 
 beforeEach(() => {
-  const held = new Map<string, string>();
-  vi.stubGlobal("localStorage", { getItem: (key: string) => held.get(key) ?? null, setItem: held.set.bind(held), removeItem: held.delete.bind(held) });
-  vi.stubGlobal("dispatchEvent", vi.fn());
-  vi.stubGlobal("StorageEvent", class {});
+  stubStorage();
   hosted("<html>", "text/html", 404);
 });
 afterEach(() => {

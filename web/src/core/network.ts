@@ -94,10 +94,12 @@ export function networkOf(value: unknown): Network {
   return network;
 }
 
+// What a market is, whatever its file says beside: a chain, and contracts there.
+export const marketId = ({ chainId, genesisHash, contracts }: Network): string =>
+  [chainId, genesisHash, ...CONTRACTS.map((name) => contracts[name])].join(" ");
+
 // Whether two network files name the same contracts on the same chain.
-export const isSameMarket = (one: Network, other: Network): boolean =>
-  one === other ||
-  (one.chainId === other.chainId && one.genesisHash === other.genesisHash && CONTRACTS.every((name) => one.contracts[name] === other.contracts[name]));
+export const isSameMarket = (one: Network, other: Network): boolean => marketId(one) === marketId(other);
 
 // A URL that a browser can ask, or undefined: of http or https, without user and password, of readable length.
 export function askable(url: string): URL | undefined {

@@ -4,8 +4,7 @@ import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { addressOf } from "../core/recipient";
 import { shownLine } from "../core/text";
-import { sharedOrigin } from "./origin";
-import { recall, remember } from "./remember";
+import { recallOwn, rememberOwn } from "./own";
 
 const KEY = "addresses";
 export const MOST_ADDRESSES = 100;
@@ -22,7 +21,7 @@ let read: { readonly text: string | null; readonly found: readonly Labelled[] } 
 
 // The addresses that have a name, as they were named; none at an origin that is shared with other sites.
 export function labelled(here: Here): readonly Labelled[] {
-  const text = sharedOrigin(here) ? null : recall(KEY);
+  const text = recallOwn(KEY, here);
   if (text !== read.text) read = { text, found: text === null ? [] : parsed(text) };
   return read.found;
 }
@@ -43,7 +42,7 @@ export function label(address: Hex, name: string, here: Here): void {
 export const unlabel = (address: Hex, here: Here): void => keep(labelled(here).filter((one) => one.address !== address), here);
 
 function keep(all: readonly Labelled[], here: Here): void {
-  if (!sharedOrigin(here)) remember(KEY, all.length === 0 ? null : JSON.stringify(all.map(({ address, name }) => [address, name])));
+  rememberOwn(KEY, all.length === 0 ? null : JSON.stringify(all.map(({ address, name }) => [address, name])), here);
 }
 
 // What is malformed is left out: another version of the page may have written it.

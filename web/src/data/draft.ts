@@ -1,8 +1,7 @@
 // The text of a job file that was not posted yet, kept in this browser over a reload: one for each market.
 
 import type { Network } from "../core/network";
-import { sharedOrigin } from "./origin";
-import { recall, remember } from "./remember";
+import { recallOwn, rememberOwn } from "./own";
 
 // More characters than this are not kept: a browser gives an origin a few million in all.
 export const MOST_DRAFT = 65_536;
@@ -17,16 +16,16 @@ export interface Draft {
 }
 
 export function draftOf(network: Pick<Network, "jobChainId" | "contracts"> | undefined, place: Pick<Location, "pathname"> = location): Draft {
-  // What strangers could read, and what belongs to no market, is not kept.
-  if (network === undefined || sharedOrigin(place)) return { read: () => "", keep: () => false, posted: () => undefined };
+  // What belongs to no market is not kept.
+  if (network === undefined) return { read: () => "", keep: () => false, posted: () => undefined };
   const name = `draft.${network.jobChainId}.${network.contracts.JobRegistry}`;
-  const read = (): string => recall(name)?.slice(0, MOST_DRAFT) ?? "";
+  const read = (): string => recallOwn(name, place)?.slice(0, MOST_DRAFT) ?? "";
   const keep = (text: string): boolean => {
     const fits = text !== "" && text.length <= MOST_DRAFT;
-    return remember(name, fits ? text : null) && fits;
+    return rememberOwn(name, fits ? text : null, place) && fits;
   };
   const posted = (text: string): void => {
-    if (read() === text) remember(name, null);
+    if (read() === text) rememberOwn(name, null, place);
   };
   return { read, keep, posted };
 }

@@ -1,5 +1,6 @@
 // What a reader names by an address, as bytes: nothing goes along that tells who asks.
 
+import { bytesOf } from "../chain/body";
 import { HearthError } from "../core/errors";
 
 // Fetch from an address that a browser can ask. Throws URL_DOWN; while it is read UNREADABLE.
@@ -12,16 +13,9 @@ export async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
 
 // Yield a body's bytes as they come. Throws UNREADABLE.
 export async function* streamed(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
+    yield* bytesOf(body);
   } catch {
     throw new HearthError("UNREADABLE", "the file cannot be read to its end", "get it again");
-  } finally {
-    await reader.cancel().catch(() => undefined);
   }
 }

@@ -3,12 +3,13 @@
 // A network file is a stranger's. It says which contracts are the market and whom the page asks; that they agree with the chain is
 // checked as ever, that they are the ones that the reader means is nothing that a page can know.
 
+import { gathered } from "../chain/body";
 import { HearthError } from "../core/errors";
 import { askable, type Network, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
 import { fetched, streamed } from "./fetched";
-import { sharedOrigin } from "./origin";
-import { recall, remember } from "./remember";
+import { recallOwn, rememberOwn } from "./own";
+import { remember } from "./remember";
 
 const KEY = "market";
 const HOSTS_FILE = "./network.json";
@@ -31,7 +32,7 @@ type Here = Pick<Location, "pathname" | "origin">;
 // The market of this copy of the page: what its reader picked, else what its host names beside it, undefined for none. Throws
 // BAD_NETWORK and WRONG_VERSION for a file that is no more read, TOO_LARGE.
 export async function namedMarket(here: Here): Promise<Named | undefined> {
-  const kept = sharedOrigin(here) ? null : recall(KEY);
+  const kept = recallOwn(KEY, here);
   if (kept !== null) return named(parsed(kept), "reader", here);
   const answer = await fetch(HOSTS_FILE, { credentials: "omit", redirect: "error" }).catch(() => undefined);
   // Many hosts answer with some page whatever they are asked for.
@@ -44,7 +45,7 @@ const named = (file: NetworkFile, by: Named["by"], here: Here): Named => ({ raw:
 
 // Take a market, or another choice of whom to ask of it, from now on; at an origin that is shared with other sites until the page is left.
 export function pickMarket({ raw, network }: NetworkFile, here: Here): Named {
-  if (!sharedOrigin(here)) remember(KEY, JSON.stringify({ ...raw, rpc: network.rpc, gateways: network.gateways }));
+  rememberOwn(KEY, JSON.stringify({ ...raw, rpc: network.rpc, gateways: network.gateways }), here);
   return { raw, network, by: "reader" };
 }
 
@@ -111,13 +112,7 @@ function parsed(text: string): NetworkFile {
 }
 
 async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let size = 0;
-  for await (const chunk of bytes) {
-    size += chunk.length;
-    if (size > MAX_FILE) throw new HearthError("TOO_LARGE", `the network file has more than ${MAX_FILE} bytes`, "use another network file");
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
+  const found = await gathered(bytes, MAX_FILE);
+  if (found === undefined) throw new HearthError("TOO_LARGE", `the network file has more than ${MAX_FILE} bytes`, "use another network file");
+  return new TextDecoder().decode(found);
 }

@@ -4,8 +4,7 @@ import { fromHex, type Hex } from "../core/bytes";
 import { decode } from "../core/canonical";
 import { type Bytes, cidOfDigest } from "../core/cid";
 import { SPEC_PATTERNS } from "../generated/spec";
-import { sharedOrigin } from "./origin";
-import { recall, remember } from "./remember";
+import { recallOwn, rememberOwn } from "./own";
 
 const UNDER = "names";
 // The newest of them.
@@ -26,20 +25,19 @@ export async function nameIn(digest: Hex, document: Bytes): Promise<string | und
 // Keep the name in a document that was read, unless this origin is shared with other sites. Throws as `nameIn`.
 export async function learnName(digest: Hex, document: Bytes, here: Here): Promise<void> {
   const name = await nameIn(digest, document);
-  if (name === undefined || sharedOrigin(here)) return;
+  if (name === undefined) return;
   const known = keptNames(here);
   // The one that was read last is forgotten last.
   known.delete(digest);
   known.set(digest, name);
-  remember(UNDER, JSON.stringify([...known].slice(-MOST)));
+  rememberOwn(UNDER, JSON.stringify([...known].slice(-MOST)), here);
 }
 
 // The names that are kept, by digest; what is of another form is left out. At a shared origin there are none: what lies there
 // may be another site's.
 export function keptNames(here: Here): Map<Hex, string> {
-  if (sharedOrigin(here)) return new Map();
   try {
-    const raw: unknown = JSON.parse(recall(UNDER) ?? "[]");
+    const raw: unknown = JSON.parse(recallOwn(UNDER, here) ?? "[]");
     const all = Array.isArray(raw) ? (raw as unknown[]).slice(-MOST) : [];
     return new Map(all.flatMap((one) => {
       const [digest, name] = Array.isArray(one) ? (one as unknown[]) : [];

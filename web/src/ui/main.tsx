@@ -6,7 +6,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { HearthError } from "../core/errors";
-import { type Network, networkOf } from "../core/network";
+import { marketId, type Network, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
 import { isKept, type Opened, takeToken, whoServes } from "../data/local";
 import type { Named } from "../data/market";
@@ -123,7 +123,7 @@ function App() {
         {context?.refused !== undefined && <Failure error={context.refused} />}
         {context !== undefined && (
           <OtherMarket.Provider value={isOther(live)}>
-            <Page key={keyOf(context.network)} context={context} />
+            <Page key={context.network && marketId(context.network)} context={context} />
           </OtherMarket.Provider>
         )}
       </main>
@@ -149,9 +149,6 @@ function focusMain(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
 }
-
-// Of another market a page shows nothing that it held of the one before.
-const keyOf = (network: Network | undefined): string => `${network?.genesisHash} ${network?.contracts.JobRegistry}`;
 
 function servedBy({ opened, network, by }: Source): string {
   const market = network === undefined || by === undefined ? "" : WORDS.market(network.name, by);
