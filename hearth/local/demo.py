@@ -116,7 +116,7 @@ class DemoStage:
     beside: list[Future[None]] = field(default_factory=list)
     attested: bool = False
     over: threading.Event = field(default_factory=threading.Event)
-    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(3))
 
     def say(self, text: str) -> None:
         """Write a line of the timeline."""
@@ -380,7 +380,9 @@ def _submit(stage: DemoStage, name: str, file: str, *options: str) -> None:
 
 def _follow_post(stage: DemoStage, name: str, job: str) -> None:
     """Post the jobs that wait for one that has just been posted, and do what is to be done beside another one."""
-    if name == SPOILT:
+    if name == RESUME:
+        stage.beside.append(stage.pool.submit(_hold, stage, job))
+    elif name == SPOILT:
         stage.beside.append(stage.pool.submit(_spoil, stage, job))
     elif name == ATTESTED:
         _submit(stage, AFTER, f"{AFTER}/job.yaml", "--var", f"PARENT={job}")
@@ -474,7 +476,7 @@ def _kill(stage: DemoStage, checkpoint: Checkpointed) -> None:
     from hearth.storage.unixfs.reader import walk
 
     found = walk(cid.of_root(checkpoint.root), stage.client.session.store)
-    steps = [int(entry.path.rpartition("-")[2]) for entry in found if "step-" in entry.path]
+    steps = [_step(entry.path) for entry in found if "step-" in entry.path]
     if max(steps, default=0) < KILL_STEP:
         return
     stage.killed = next(name for name, node in stage.nodes.items() if node == checkpoint.node)
@@ -483,12 +485,29 @@ def _kill(stage: DemoStage, checkpoint: Checkpointed) -> None:
     stage.say(f"{stage.killed} was killed at step {max(steps)} of {STEPS} of {RESUME}: it beats no more")
 
 
+def _hold(stage: DemoStage, job: str) -> None:
+    """Stop the program of a job's first attempt once it is far enough to lose its worker.
+
+    A checkpoint takes seconds to come on chain. On a fast machine, or a busy one, the rest of the count may take less.
+    """
+    states = f"workers/*/jobs/{job[2:]}-0-1/out/checkpoints/step-*"
+    while not stage.over.is_set():
+        step = max((_step(path.name) for path in stage.folder.glob(states)), default=0)
+        if step >= KILL_STEP:
+            for pid in _sandboxes(_label(job)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+            stage.say(f"{RESUME} stands still at step {step} of {STEPS}, until its worker is killed")
+            return
+        time.sleep(0.02)
+
+
 def _spoil(stage: DemoStage, job: str) -> None:
     """Kill the program of a job's first attempt at every try, until its worker has given the job up.
 
     A kernel that is short of memory does the same. It says nothing against the job, so the worker tries again.
     """
-    label = f"{job[2:14]}-0-1".encode()
+    label = _label(job)
     killed: set[int] = set()
     with closing(_client(stage.folder)) as client:
         while not stage.over.is_set():
@@ -504,6 +523,16 @@ def _spoil(stage: DemoStage, job: str) -> None:
                     where = f"the machine of node {unit.node}"
                     stage.say(f"{where} killed {SPOILT}, as one short of memory does: try {len(killed)}")
             time.sleep(0.05)
+
+
+def _step(state: str) -> int:
+    """Return the step that the name of a state of RESUME's ends with."""
+    return int(state.rpartition("-")[2])
+
+
+def _label(job: str) -> bytes:
+    """Return what the label of the first attempt at a job's unit ends with."""
+    return f"{job[2:14]}-0-1".encode()
 
 
 def _sandboxes(label: bytes) -> Iterator[int]:

@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
-from hearth.local.demo import CHEAPEST, EXAMPLES, NEWCOMERS, PRICES, SLOTS, SPOILT, WORKERS
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from hearth.client import Client
+from hearth.config.settings import Settings
+from hearth.local.demo import (
+    CHEAPEST,
+    EXAMPLES,
+    KILL_STEP,
+    NEWCOMERS,
+    PRICES,
+    RESUME,
+    SANDBOX,
+    SLOTS,
+    SPOILT,
+    STEPS,
+    WORKERS,
+    DemoStage,
+    _hold,
+)
 from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
 from hearth.protocol.types import Billing, State, Unit
@@ -44,3 +66,32 @@ def test_spoilt__its_tries__outlast_the_time_in_which_it_goes_back_for_nothing()
     free = formulas.declinable_until(build.terms(max_seconds=seconds), POLICY, Unit(state=State.RUNNING, started=0))
     # The executor's pause after each try, and the second before a deadline that a transaction takes at least.
     assert sum(2**tried for tried in range(1, MAX_TRIES + 1)) >= free - 1
+
+
+def test_resume__a_count_that_would_end_before_its_checkpoint_is_on_chain__stands_still_once_it_is_far_enough(
+    tmp_path: Path,
+) -> None:
+    job = "0x" + "ab" * 32
+    states = tmp_path / "workers" / CHEAPEST / "jobs" / f"{job[2:]}-0-1" / "out" / "checkpoints"
+    states.mkdir(parents=True)
+    # A step takes a hundredth of a second, a checkpoint two seconds and a block.
+    count = f"""
+import pathlib, sys, time
+for step in range(1, {STEPS} + 1):
+    time.sleep(0.01)
+    pathlib.Path(sys.argv[2], f"step-{{step:06}}").touch()
+"""
+    program = [sys.executable, "-c", count, SANDBOX.decode(), str(states), f"31337-7697ce-1-{job[2:14]}-0-1"]
+    said: list[str] = []
+    client = Client(Settings(home=tmp_path))
+    stage = DemoStage(client, tmp_path, lambda _, facts: said.append(str(facts["text"])), time.monotonic())
+    with closing(client), subprocess.Popen(program) as process:
+        try:
+            _hold(stage, job)
+            held = len(list(states.iterdir()))
+            time.sleep(0.3)
+            assert KILL_STEP <= held <= len(list(states.iterdir())) <= held + 1 < STEPS
+            assert Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
+        finally:
+            process.kill()
+    assert f"{RESUME} stands still at step" in said[0]
