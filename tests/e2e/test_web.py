@@ -56,6 +56,7 @@ MONEY = {
     "refunded": "refunded",
 }
 """What the page calls the parts of `hearth job receipt`."""
+FRIEND = "0x" + "ab" * 20
 NAMES = ("good", "failing", "array", "hostile", "child", "open", "blocked", "rest", "cancelled")
 
 
@@ -173,7 +174,18 @@ def test_jobs__their_names__are_of_documents_that_were_read_here(
     page.reload()
     becomes(page, named, wanted, "their names at the next visit")
     assert [url for url in asked if "/ipfs/" in url] == []
+    page.get_by_label("Name").fill("FAIL")
+    page.keyboard.press("Enter")
+    becomes(page, named, {market.jobs["failing"]: "failing"}, "the one that is looked for")
+    assert len(jobs(page)) == 1
+    with page.expect_download() as saved:
+        page.click("text=Save as CSV")
+    with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
+        assert [(row["job"], row["name"]) for row in csv.DictReader(file)] == [(market.jobs["failing"], "failing")]
+    go(page, link(market, market.jobs["failing"]))
+    becomes(page, heading, "Job failing", "its name above its page")
 
+    go(page, "#/jobs")
     page.evaluate("""() => {
       const [[digest]] = JSON.parse(localStorage.getItem("hearth.names"));
       localStorage.setItem("hearth.names", JSON.stringify([[digest, "\u202egnp.exe"], ["0x12", "no digest"]]));
@@ -192,6 +204,27 @@ def test_jobs__their_names__are_of_documents_that_were_read_here(
     go(page, "#/jobs")
     becomes(page, jobs, listed(market), "the list of jobs")
     assert named(page) == {}
+
+
+def test_jobs__the_name_of_one_that_is_open__stands_on_the_page_of_a_node_that_could_take_it(
+    market: WebMarket, through: str, seen: Watched
+) -> None:
+    job = market.jobs["open"]
+    page = open_page(seen, through, link(market, job))
+    assert heading(page) == "Job"
+    page.click("text=Read its job file")
+    becomes(page, heading, "Job open", "its name, once it is read")
+    go(page, "#/node/1")
+    becomes(page, lambda page: openings(page).get(job, "").endswith(" open"), True, "its name beside its id")
+
+
+def heading(page: Page) -> str:
+    return page.inner_text("h1")
+
+
+def openings(page: Page) -> dict[str, str]:
+    """Return what the page of a node shows of jobs that it could take, by their ids."""
+    return {row["job"].whole or "": row["job"].text for row in table(page, "gate").rows}
 
 
 def test_jobs__their_states__are_explained(market: WebMarket, direct: str, seen: Watched) -> None:
@@ -822,6 +855,13 @@ def test_provider__gone_when_the_page_is_loaded__leaves_what_was_shown_last_and_
         go(page, link(market, other))
         becomes(page, lambda page: len(table(page, "outcome").rows), UNITS, "its units")
         assert timeline(page) == [] and page.query_selector(".stale") and not page.query_selector("#save-acts")
+        # Names of addresses are the reader's own: they need nobody.
+        go(page, "#/wallet")
+        page.fill("#address-name", "a friend")
+        page.fill("#address-first", FRIEND)
+        page.fill("#address-second", FRIEND)
+        page.click("text=Name it")
+        page.wait_for_selector("td:has-text('a friend')")
         new = market.post("while-gone-and-loaded", rate=NOBODY)
         go(page, "#/jobs")
         becomes(page, jobs, before, "the list as it was")

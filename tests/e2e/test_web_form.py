@@ -37,6 +37,11 @@ def text(page: Page) -> str:
     return page.input_value("#job-file")
 
 
+def formed(page: Page) -> None:
+    """Wait until the form shows what the text says."""
+    page.wait_for_selector("#job-form[aria-busy='false']")
+
+
 def described(page: Page, field: str) -> str:
     """Return what a field of the form is said to be wrong for: by what describes it."""
     ids = page.get_attribute(f"#{field}", "aria-describedby") or ""
@@ -48,7 +53,7 @@ def test_form__typed_faster_than_it_is_drawn__loses_no_key(desk: Desk[WebWallet]
     page, name = desk.page, "my job one, by a fast hand"
     page.goto(serve(desk.place))
     page.click("nav a[href='#/submit']")
-    page.wait_for_selector("#form-name:enabled")
+    formed(page)
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 20})
     page.focus("#form-name")
     page.keyboard.type(name, delay=60)
@@ -61,7 +66,7 @@ def test_form__by_the_keyboard_alone__posts_a_job(desk: Desk[WebWallet]) -> None
     page, keys = desk.page, desk.page.keyboard
     page.goto(serve(desk.place))
     page.click("nav a[href='#/submit']")
-    page.wait_for_selector("#form-name:enabled")
+    formed(page)
     tab_to(page, "#form-name")
     keys.insert_text("by the form")
     tab_to(page, "[aria-label='WebAssembly module: pick a file']")
@@ -105,7 +110,7 @@ def test_form__text_and_fields__say_the_same_and_what_is_wrong_with_it(desk: Des
     page = desk.page
     desk.open()
     page.fill("#job-file", "name: a # mine\nimage: x\nresources: {gpu: 1xRTX4090, cpus: 2}\nlimits: {runtime: 1}\n")
-    page.wait_for_selector("#form-name:enabled")
+    formed(page)
     assert page.input_value("#form-resources-gpu-tier") == "rtx-4090"
     page.wait_for_selector("[id='form-limits-runtime-fault']")
     assert 'did you mean "1s"?' in described(page, "form-limits-runtime")
@@ -122,6 +127,7 @@ def test_form__text_and_fields__say_the_same_and_what_is_wrong_with_it(desk: Des
     page.wait_for_selector("#form-closed")
     assert page.is_disabled("#form-name") and "is not YAML" in page.inner_text("#form-closed")
     page.fill("#job-file", "image: x\n")
+    formed(page)
     page.fill("#form-name", "b")
     # A list of mappings, a mapping, and the fields behind summaries.
     page.click("#form-inputs-add")
@@ -167,10 +173,11 @@ def test_draft__over_a_reload__is_there_until_it_is_discarded_or_forgotten(desk:
     page.wait_for_selector("#draft >> text=keeps the text until it is posted")
     page.reload()
     page.wait_for_selector("text=This is a job file")
+    formed(page)
     assert text(page) == wanted and page.input_value("#form-name") == "draft"
     page.click("text=Discard it")
     page.reload()
-    page.wait_for_selector("#form-name:enabled")
+    formed(page)
     assert text(page) == ""
 
     page.fill("#job-file", wanted)
@@ -237,10 +244,11 @@ def test_rerun__a_posted_job__is_a_file_of_the_same_document(desk: Desk[WebWalle
     page.wait_for_function(f"() => document.querySelector('#spec-digest').innerText !== '0x{posted.terms.spec.hex()}'")
     page.reload()
     page.wait_for_selector("text=A draft of yours stands below")
+    formed(page)
     assert page.input_value("#form-name") == "another"
     shoot(page, "rerun")
     page.click("text=Put the file of the job in its place")
-    page.wait_for_selector("#form-name:enabled")
+    formed(page)
     assert 'name: "rerun me"' in text(page)
 
     # What is changed makes a new job, whose data are in the store already.

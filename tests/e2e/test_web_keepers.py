@@ -128,6 +128,18 @@ def test_keepers__what_is_due__is_what_the_keeper_would_do(left: Left, seen: Wat
     assert page.query_selector("text=Settle unit 0") is None  # no wallet, no buttons
     assert unseen(page) == []
     shoot(page, "keepers-due")
+    # A job whose file this browser has read is shown by its name too.
+    assert whats(page)[left.done].endswith("…")
+    page.click(f"a[title='{left.done}']")
+    page.click("text=Read its job file")
+    name = page.inner_text("#job-name")
+    page.click("nav a[href='#/keepers']")
+    becomes(page, lambda page: whats(page).get(left.done, "").endswith(f"… {name}"), True, "its name")
+
+
+def whats(page: Page) -> dict[str | None, str]:
+    """Return what the page says work is about, by whole ids."""
+    return {row["what"].whole: row["what"].text for row in table(page, "does").rows}
 
 
 def test_keepers__somebody_was_faster__is_a_sentence_and_no_wallet_opens(left: Left, seen: Watched) -> None:

@@ -1,1 +1,1 @@
-import{c as e,g as t,i as n}from"./shown.js";import{S as r}from"./wallet.js";function i({id:i,rows:a}){return e(`dl`,{id:i,children:a.map(([i,a],o)=>e(t,{children:[e(`dt`,{children:i}),e(`dd`,{children:e(n,{text:a,most:r})})]},o))})}export{i as t};
+import{g as e,i as t,m as n}from"./shown.js";import{S as r}from"./wallet.js";function i({id:i,rows:a}){return n(`dl`,{id:i,children:a.map(([i,a],o)=>n(e,{children:[n(`dt`,{children:i}),n(`dd`,{children:n(t,{text:a,most:r})})]},o))})}export{i as t};

@@ -1,19 +1,23 @@
 // The list of jobs as a file. Loaded once somebody saves it.
 
 import { progressOf, type Standing, stateOfStanding as stateOf, verdictOfStanding as verdictOf } from "../chain/jobs";
+import type { Hex } from "../core/bytes";
 import { escrowAtPost } from "../core/money";
 import { type Asset, formatAmount } from "../core/units";
 import { save } from "../data/save";
 
-export const saveJobs = (rows: readonly Standing[], asset: Asset): void => save([csvOf(rows, asset)], "jobs.csv", "text/csv");
+type Names = ReadonlyMap<Hex, string> | undefined;
 
-function csvOf(rows: readonly Standing[], asset: Asset): string {
-  const head = ["job", "state", "verdict", "ended", "units", "at_most", "deadline", "block", "submitter"];
+export const saveJobs = (rows: readonly Standing[], asset: Asset, names: Names): void =>
+  save([csvOf(rows, asset, names)], "jobs.csv", "text/csv");
+
+export function csvOf(rows: readonly Standing[], asset: Asset, names: Names): string {
+  const head = ["job", "name", "state", "verdict", "ended", "units", "at_most", "deadline", "block", "submitter"];
   const lines = rows.map((one) => {
     const { ended, of } = progressOf(one);
     const { jobId: job, terms, log } = one.posted;
     const most = formatAmount(escrowAtPost(terms), asset);
-    return [job, stateOf(one), verdictOf(one), ended, of, most, terms.deadline, log.blockNumber, terms.submitter];
+    return [job, names?.get(terms.spec) ?? "", stateOf(one), verdictOf(one), ended, of, most, terms.deadline, log.blockNumber, terms.submitter];
   });
   return [head, ...lines].map((line) => line.map((cell) => `"${String(cell).replace(/"/g, '""')}"`).join(",")).join("\r\n");
 }

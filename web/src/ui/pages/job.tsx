@@ -22,13 +22,14 @@ import { LastJob } from "../parts/last-job";
 import { Legend } from "../parts/legend";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
-import { Whole } from "../parts/shown";
+import { Stranger, Whole } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { TermsOf } from "../parts/terms";
 import { type About, Earlier, STEP, Timeline } from "../parts/timeline";
 import { UnitMap } from "../parts/unit-map";
 import { Units } from "../parts/units";
 import { useRoute } from "../router";
+import { useNames } from "../use-names";
 import { WORDS } from "../words";
 
 export function JobPage({ context }: { readonly context: Context }) {
@@ -79,6 +80,9 @@ export function JobPage({ context }: { readonly context: Context }) {
     [whole.value?.events, most],
     ready?.seen,
   );
+  const [read, setRead] = useState("");
+  const names = useNames(network, whole.value?.standing.posted.terms.spec, read);
+  const name = names?.get((whole.value?.standing ?? lastOne)?.posted.terms.spec ?? "0x");
   // A unit is one of this job's: another job's page begins without.
   const [picked, setPicked] = useState<{ readonly job: Hex | undefined; readonly unit: number }>();
   const chosen = picked?.job === job ? picked?.unit : undefined;
@@ -94,7 +98,7 @@ export function JobPage({ context }: { readonly context: Context }) {
   }
   return (
     <>
-      <h1>Job</h1>
+      <h1>Job{name !== undefined && <> <Stranger text={name} /></>}</h1>
       <p class="mono">
         <Whole hex={job} />
       </p>
@@ -133,7 +137,7 @@ export function JobPage({ context }: { readonly context: Context }) {
             <Family key={job} reader={reader} posted={whole.value.standing.posted} head={ready.head} changed={ready.changed.hash} />
           )}
           <TermsOf standing={whole.value.standing} asset={network.asset} attesters={network.contracts.Attesters} />
-          <JobDocument context={context} terms={whole.value.standing.posted.terms} />
+          <JobDocument context={context} terms={whole.value.standing.posted.terms} learnt={setRead} />
           <AsCommands job={job} />
         </>
       )}

@@ -1,6 +1,6 @@
 // The market's jobs, newest first: only the blocks around posts are asked for.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import {
   Jobs as Reader,
@@ -14,22 +14,22 @@ import {
 import { counted } from "../../core/counted";
 import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
-import { addressOf } from "../../core/recipient";
-import { STATE_NAMES } from "../../core/types";
 import type { Asset } from "../../core/units";
-import { labelled } from "../../data/addresses";
 import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
+import { JobLink } from "../parts/job-link";
+import { askedIn, filterOf, Filters } from "../parts/jobs-filters";
 import { LastNote } from "../parts/last";
 import { lazy, offline } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
-import { Amount, Moment, short, State, Stranger } from "../parts/shown";
+import { Amount, Moment, State, Stranger } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
-import { hrefOf, useRoute } from "../router";
+import { useRoute } from "../router";
+import { useNames } from "../use-names";
 import { WORDS } from "../words";
 
 const STEP = 25;
@@ -66,20 +66,13 @@ export function Jobs({ context }: { readonly context: Context }) {
   );
   useKeep(live, "last/jobs", standings.value);
   const last = useLast(live, "last/jobs");
-  // What this browser knows of them already; nobody is asked for a list's sake.
-  const names = useLoad(
-    network === undefined ? undefined : async () => (await import("../names")).namesOf(network),
-    network?.name ?? "",
-    [network, list.value],
-  );
-  const state = query.get("state") ?? "";
-  const [submitters, mistyped] = submittersIn(query.get("submitter") ?? "");
+  const names = useNames(network, list.value);
+  const asked = askedIn(query);
+  const [isAsked, mistyped] = filterOrFault(asked, names);
   if (network === undefined) return <NoMarket context={context} />;
   // What time alone changes is as of the newest block; nobody is asked for that.
   const every = standings.value?.jobs.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time))) ?? last?.jobs;
-  const rows = every?.filter(
-    (one) => (state === "" || stateOf(one) === state) && (submitters === undefined || submitters.includes(one.posted.terms.submitter)),
-  );
+  const rows = every?.filter(isAsked);
   return (
     <>
       <h1>Jobs</h1>
@@ -89,7 +82,7 @@ export function Jobs({ context }: { readonly context: Context }) {
       {standings.error !== undefined && <Failure error={standings.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
       {fault !== undefined && <Failure error={fault} />}
-      <Filters state={state} submitter={query.get("submitter") ?? ""} />
+      <Filters asked={asked} />
       <Legend />
       {mistyped !== undefined ? (
         <Failure error={mistyped} />
@@ -99,7 +92,7 @@ export function Jobs({ context }: { readonly context: Context }) {
         <>
           <Table
             caption={`${rows.length} of the newest ${counted(every?.length ?? 0, "job")}`}
-            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time, names.value)}
+            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time, names)}
             rows={rows}
             keyOf={(one) => one.posted.jobId}
             none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
@@ -111,7 +104,7 @@ export function Jobs({ context }: { readonly context: Context }) {
                 Older jobs
               </button>
             )}
-            <button type="button" disabled={rows.length === 0 || standings.value === undefined} onClick={() => void import("../jobs-csv").then(({ saveJobs }) => saveJobs(rows, network.asset), () => setFault(offline()))}>
+            <button type="button" disabled={rows.length === 0 || standings.value === undefined} onClick={() => void import("../jobs-csv").then(({ saveJobs }) => saveJobs(rows, network.asset, names), () => setFault(offline()))}>
               Save as CSV
             </button>
           </p>
@@ -126,28 +119,17 @@ async function newest(reader: Reader, head: { hash: `0x${string}` } & Parameters
   return reader.page(reader.end(overview), most);
 }
 
-const MINE = "mine";
-
-// Return the accounts whose jobs are asked for, undefined for all, or why a text is no address. MINE are those that the reader named.
-function submittersIn(text: string): readonly [readonly string[] | undefined, unknown?] {
-  if (text === MINE) return [labelled(location).map(({ address }) => address)];
+function filterOrFault(...asked: Parameters<typeof filterOf>): readonly [(one: Standing) => boolean, unknown?] {
   try {
-    return [text.trim() === "" ? undefined : [addressOf(text.trim())]];
+    return [filterOf(...asked)];
   } catch (error) {
-    return [undefined, error];
+    return [() => false, error];
   }
 }
 
 function columnsOf(asset: Asset, now: number | undefined, names: ReadonlyMap<string, string> | undefined): Column<Standing>[] {
   return [
-    {
-      head: "job",
-      cell: ({ posted }) => (
-        <a href={hrefOf(["job", `${posted.jobId}@${posted.log.blockNumber}`])} title={posted.jobId}>
-          <code>{short(posted.jobId)}</code>
-        </a>
-      ),
-    },
+    { head: "job", cell: ({ posted }) => <JobLink job={posted.jobId} block={posted.log.blockNumber} /> },
     { head: "name", cell: ({ posted }) => <Stranger text={names?.get(posted.terms.spec) ?? ""} /> },
     { head: "state", cell: (one) => <State name={stateOf(one)} /> },
     { head: "came to", cell: verdictOf },
@@ -167,44 +149,4 @@ function columnsOf(asset: Asset, now: number | undefined, names: ReadonlyMap<str
     { head: "deadline", cell: ({ posted }) => <Moment at={posted.terms.deadline} now={now} /> },
     { head: "block", cell: ({ posted }) => posted.log.blockNumber, number: true },
   ];
-}
-
-function Filters({ state, submitter }: { readonly state: string; readonly submitter: string }) {
-  const [text, setText] = useState("");
-  useEffect(() => setText(submitter === MINE ? "" : submitter), [submitter]);
-  const go = (name: string, value: string): void => {
-    const query = new Map(Object.entries({ state, submitter, [name]: value }).filter(([, one]) => one !== ""));
-    location.hash = hrefOf(["jobs"], query);
-  };
-  return (
-    <form
-      class="row"
-      onSubmit={(event) => {
-        event.preventDefault();
-        go("submitter", text.trim());
-      }}
-    >
-      <label>
-        State{" "}
-        <select value={state} onChange={(event) => go("state", event.currentTarget.value)}>
-          {["", ...STATE_NAMES, "ended"].map((one) => (
-            <option key={one} value={one}>
-              {one === "" ? "any" : one}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Submitter{" "}
-        <input type="text" value={text} placeholder="0x…" spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
-      </label>
-      <button type="submit">Filter</button>
-      {(submitter === MINE || labelled(location).length > 0) && (
-        <label>
-          <input type="checkbox" checked={submitter === MINE} onChange={(event) => go("submitter", event.currentTarget.checked ? MINE : "")} /> of my
-          addresses
-        </label>
-      )}
-    </form>
-  );
 }

@@ -19,6 +19,7 @@ import { beatOf, useLoad } from "../load";
 import type { Context } from "../main";
 import { Acts, type Offer } from "../parts/acting";
 import { Failure } from "../parts/failure";
+import { JobLink } from "../parts/job-link";
 import { Reading } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
 import { Amount, short, Whole } from "../parts/shown";
@@ -26,6 +27,7 @@ import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
 import { hrefOf } from "../router";
+import { useNames } from "../use-names";
 import { useWallets } from "../wallet";
 import { WORDS } from "../words";
 
@@ -69,6 +71,7 @@ export function Keepers({ context }: { readonly context: Context }) {
     const { dead_after, liveness_fee } = network.nodeParameters;
     return dueOf(unended.value.works, fleet.value.nodes, now, Number(dead_after), liveness_fee);
   }, [unended.value, fleet.value, now]);
+  const names = useNames(network, unended.value);
   if (network === undefined) return <NoMarket context={context} />;
   const { asset } = network;
   const price = fees.value === undefined ? undefined : fees.value.base + fees.value.tip;
@@ -105,7 +108,7 @@ export function Keepers({ context }: { readonly context: Context }) {
       ) : (
         <Table
           caption="What anyone may do now, the best paid first; a keeper process may be faster"
-          columns={columnsOf(asset, now, price)}
+          columns={columnsOf(asset, now, price, names)}
           rows={due.tasks}
           keyOf={keyOf}
           none="Nothing is due."
@@ -190,7 +193,7 @@ const subjectOf = ({ posted, index, node }: Task): string =>
 
 const keyOf = ({ does, posted, index, node }: Task): string => `${does} ${posted?.jobId ?? node} ${index}`;
 
-function columnsOf(asset: Asset, now: number, price: bigint | undefined): Column<Task>[] {
+function columnsOf(asset: Asset, now: number, price: bigint | undefined, names: ReadonlyMap<Hex, string> | undefined): Column<Task>[] {
   return [
     { head: "does", cell: ({ does }) => does.replace("_", " ") },
     {
@@ -201,9 +204,7 @@ function columnsOf(asset: Asset, now: number, price: bigint | undefined): Column
         ) : (
           <>
             {unitOf(index)} of{" "}
-            <a href={hrefOf(["job", `${posted.jobId}@${posted.log.blockNumber}`])} title={posted.jobId}>
-              <code>{short(posted.jobId)}</code>
-            </a>
+            <JobLink job={posted.jobId} block={posted.log.blockNumber} name={names?.get(posted.terms.spec)} />
           </>
         ),
     },

@@ -16,13 +16,14 @@ import type { Loaded } from "../lost";
 import type { Context } from "../main";
 import { nodeIdOf, useNode } from "../node";
 import { Failure } from "../parts/failure";
+import { JobLink } from "../parts/job-link";
 import { NoMarket } from "../parts/no-market";
 import { NodeBooks } from "../parts/node-books";
 import { NodeFacts, NoNode, Waits } from "../parts/node-facts";
-import { short } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
+import { useNames } from "../use-names";
 import { WORDS } from "../words";
 
 // Newest jobs that are looked at for open units.
@@ -58,6 +59,7 @@ export function NodePage({ context }: { readonly context: Context }) {
     [view.value],
     ready?.seen,
   );
+  const names = useNames(network, openings.value);
   if (network === undefined) return <NoMarket context={context} />;
   if (id === undefined) return <NoNode />;
   const now = ready?.head.time ?? 0;
@@ -96,7 +98,7 @@ export function NodePage({ context }: { readonly context: Context }) {
           older={() => void reader?.older().then(() => setLooked((last) => last + 1)).then(() => setFailed(undefined), setFailed)}
         />
       )}
-      {node !== undefined && !hasLeft(node) && <Openings openings={openings} />}
+      {node !== undefined && !hasLeft(node) && <Openings openings={openings} names={names} />}
     </>
   );
 }
@@ -109,6 +111,7 @@ async function compared(reader: NodeReader, view: NodeView): Promise<{ readonly 
 interface OpenJob extends Opening {
   readonly job: Hex;
   readonly block: number;
+  readonly spec: Hex;
 }
 
 interface Found {
@@ -123,12 +126,17 @@ async function readOpenings(reader: Reader, { at, overview, node }: NodeView): P
   const open: OpenJob[] = [];
   for (const { posted, partial, view } of await reader.standing(jobs, at)) {
     const opening = partial ? undefined : openingOf(view, node, immutables);
-    if (opening !== undefined) open.push({ ...opening, job: posted.jobId, block: posted.log.blockNumber });
+    if (opening !== undefined) open.push({ ...opening, job: posted.jobId, block: posted.log.blockNumber, spec: posted.terms.spec });
   }
   return { at, looked: jobs.length, open };
 }
 
-function Openings({ openings: { value, error } }: { readonly openings: Loaded<Found> }) {
+interface OpeningsProps {
+  readonly openings: Loaded<Found>;
+  readonly names: ReadonlyMap<Hex, string> | undefined;
+}
+
+function Openings({ openings: { value, error }, names }: OpeningsProps) {
   return (
     <>
       <h2>What it could take now</h2>
@@ -141,11 +149,7 @@ function Openings({ openings: { value, error } }: { readonly openings: Loaded<Fo
           columns={[
             {
               head: "job",
-              cell: ({ job, block }) => (
-                <a href={hrefOf(["job", `${job}@${block}`])} title={job}>
-                  <code>{short(job)}</code>
-                </a>
-              ),
+              cell: ({ job, block, spec }) => <JobLink job={job} block={block} name={names?.get(spec)} />,
             },
             { head: "unit", cell: ({ index }) => index, number: true },
             { head: "gate", cell: ({ text }) => text },

@@ -45,7 +45,13 @@ export function WalletPage({ context }: { readonly context: Context }) {
       {live.state === "ready" && wallets.session?.account !== undefined && (
         <Holdings key={wallets.session.account} context={context} market={live.market} wallets={wallets} account={wallets.session.account} />
       )}
-      {live.state === "ready" && <Addresses market={live.market} account={wallets.session?.account} changed={live.changed.hash} renamed={() => setRenamed(renamed + 1)} />}
+      <Addresses
+        network={network}
+        market={live.state === "ready" ? live.market : undefined}
+        account={wallets.session?.account}
+        changed={live.state === "ready" ? live.changed.hash : undefined}
+        renamed={() => setRenamed(renamed + 1)}
+      />
     </>
   );
 }

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 
 import type { Market } from "../../chain/market";
 import type { Hex } from "../../core/bytes";
+import type { Network } from "../../core/network";
 import { typedTwice } from "../../core/twice";
 import { label, LONGEST_NAME, labelled, type Labelled, unlabel } from "../../data/addresses";
 import { useLoad } from "../load";
@@ -13,21 +14,23 @@ import { Amount, Stranger, Whole } from "./shown";
 import { Table } from "./table";
 
 interface Props {
-  readonly market: Market;
+  readonly network: Network;
+  // Undefined while no provider answers: names need none, credits do.
+  readonly market: Market | undefined;
   // The account that a wallet gave, if one did.
   readonly account: Hex | undefined;
   // The hash of the newest block in which a credit may have changed.
-  readonly changed: Hex;
+  readonly changed: Hex | undefined;
   readonly renamed: () => void;
 }
 
-export function Addresses({ market, account, changed, renamed }: Props) {
+export function Addresses({ network, market, account, changed, renamed }: Props) {
   const [all, setAll] = useState(() => labelled(location));
-  const { asset } = market.network;
+  const { asset } = network;
   const key = all.map(({ address }) => address).join(" ");
-  const read = async (): Promise<readonly bigint[]> =>
-    all.length === 0 ? [] : (await market.read(await market.head(), market.credits(all.map(({ address }) => address))))[0];
-  const { value, error } = useLoad(read, `credits ${market.network.name} ${key}`, [key, changed]);
+  const read = async (of: Market): Promise<readonly bigint[]> =>
+    all.length === 0 ? [] : (await of.read(await of.head(), of.credits(all.map(({ address }) => address))))[0];
+  const { value, error } = useLoad(market === undefined ? undefined : () => read(market), `credits ${network.name} ${key}`, [key, changed, market]);
   const again = (): void => {
     setAll([...labelled(location)]);
     renamed();
@@ -68,12 +71,12 @@ export function Addresses({ market, account, changed, renamed }: Props) {
         keyOf={({ address }) => address}
         none="You named none yet."
       />
-      <Adding market={market} account={account} added={again} />
+      <Adding network={network} account={account} added={again} />
     </section>
   );
 }
 
-function Adding({ market, account, added }: Pick<Props, "market" | "account"> & { readonly added: () => void }) {
+function Adding({ network, account, added }: Pick<Props, "network" | "account"> & { readonly added: () => void }) {
   const [first, setFirst] = useState("");
   const [second, setSecond] = useState("");
   const [name, setName] = useState("");
@@ -98,7 +101,7 @@ function Adding({ market, account, added }: Pick<Props, "market" | "account"> & 
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        add(() => typedTwice(first, second, market.network));
+        add(() => typedTwice(first, second, network));
       }}
     >
       {field("address-name", "A name", name, setName, LONGEST_NAME)}

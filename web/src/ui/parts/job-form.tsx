@@ -72,7 +72,7 @@ export function JobForm({ file, errors }: Props) {
   };
   const desk: Desk = { data: held.data, faults, change, pick };
   return (
-    <fieldset id="job-form" disabled={held.text === text && held.why !== undefined}>
+    <fieldset id="job-form" aria-busy={held.text !== text} disabled={held.text === text && held.why !== undefined}>
       <legend><h2>The job as a form</h2></legend>
       {held.why !== undefined && held.text === text && (
         <p class="fault" id="form-closed">

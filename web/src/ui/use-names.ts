@@ -1,0 +1,11 @@
+// The names that this browser knows jobs by, on a page that shows jobs; nobody is asked for them.
+
+import type { Hex } from "../core/bytes";
+import type { Network } from "../core/network";
+import { useLoad } from "./load";
+
+// Names by the digests of the jobs' documents, read again whenever one of `inputs` changes.
+export function useNames(network: Network | undefined, ...inputs: readonly unknown[]): ReadonlyMap<Hex, string> | undefined {
+  const read = network === undefined ? undefined : async () => (await import("./names")).namesOf(network);
+  return useLoad(read, network?.name ?? "", [network, ...inputs]).value;
+}
