@@ -117,6 +117,7 @@ class DemoStage:
     attested: bool = False
     over: threading.Event = field(default_factory=threading.Event)
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(3))
+    """Runs what is done beside the timeline: `_hold`, `_spoil` and `_attest` at once."""
 
     def say(self, text: str) -> None:
         """Write a line of the timeline."""
@@ -491,14 +492,19 @@ def _hold(stage: DemoStage, job: str) -> None:
     A checkpoint takes seconds to come on chain. On a fast machine, or a busy one, the rest of the count may take less.
     """
     states = f"workers/*/jobs/{job[2:]}-0-1/out/checkpoints/step-*"
-    while not stage.over.is_set():
-        step = max((_step(path.name) for path in stage.folder.glob(states)), default=0)
+    while not (stage.over.is_set() or stage.killed):
+        step = 0
+        with suppress(FileNotFoundError):  # a folder that goes while it is looked into
+            step = max((_step(path.name) for path in stage.folder.glob(states)), default=0)
         if step >= KILL_STEP:
+            held = 0
             for pid in _sandboxes(_label(job)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
-            stage.say(f"{RESUME} stands still at step {step} of {STEPS}, until its worker is killed")
-            return
+                    held += 1
+            if held:
+                stage.say(f"{RESUME} stands still at step {step} of {STEPS}, until its worker is killed")
+                return
         time.sleep(0.02)
 
 

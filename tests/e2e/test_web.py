@@ -115,6 +115,9 @@ def test_jobs__the_list__is_what_the_command_lists(market: WebMarket, direct: st
 
     assert list(jobs(page)) == [row["job"] for row in market.rows()]  # newest first
     rows = {row["job"].whole: row for row in table(page, "came to").rows}
+    assert {job: row["submitter"].whole for job, row in rows.items()} == {
+        row["job"]: row["submitter"] for row in market.rows()
+    }
     for name in NAMES:
         escrow = market.run("job", "show", market.jobs[name])["escrow"]
         assert rows[market.jobs[name]]["at most"].exact == escrow, name
@@ -178,12 +181,21 @@ def test_jobs__their_names__are_of_documents_that_were_read_here(
     page.keyboard.press("Enter")
     becomes(page, named, {market.jobs["failing"]: "failing"}, "the one that is looked for")
     assert len(jobs(page)) == 1
+    page.wait_for_selector("caption:has-text('names are known here of 2')")
+    # A name that cannot be seen is shown as what it is; what stands in the boxes goes with a state that is picked.
+    go(page, "#/jobs?name=%E2%80%8B&state=none-such")
+    page.wait_for_selector("text=None of these jobs is like that.")
+    assert page.get_by_label("Name").input_value() == "U+200B" and page.get_by_label("State").input_value() == ""
+    page.get_by_label("Name").fill("fail")
+    page.get_by_label("State").select_option("settled")
+    becomes(page, named, {market.jobs["failing"]: "failing"}, "the one that is looked for")
+    assert page.url.endswith("#/jobs?state=settled&name=fail")
     with page.expect_download() as saved:
         page.click("text=Save as CSV")
     with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
         assert [(row["job"], row["name"]) for row in csv.DictReader(file)] == [(market.jobs["failing"], "failing")]
     go(page, link(market, market.jobs["failing"]))
-    becomes(page, heading, "Job failing", "its name above its page")
+    becomes(page, heading, "Job “failing”", "its name above its page")
 
     go(page, "#/jobs")
     page.evaluate("""() => {
@@ -211,9 +223,10 @@ def test_jobs__the_name_of_one_that_is_open__stands_on_the_page_of_a_node_that_c
 ) -> None:
     job = market.jobs["open"]
     page = open_page(seen, through, link(market, job))
+    page.wait_for_selector("text=Read its job file")
     assert heading(page) == "Job"
     page.click("text=Read its job file")
-    becomes(page, heading, "Job open", "its name, once it is read")
+    becomes(page, heading, "Job “open”", "its name, once it is read")
     go(page, "#/node/1")
     becomes(page, lambda page: openings(page).get(job, "").endswith(" open"), True, "its name beside its id")
 

@@ -98,7 +98,7 @@ class Desk(Generic[Wallet]):
 
     def posted(self) -> str:
         """Return the id of the job whose page this is."""
-        self.page.wait_for_selector("h1:text-is('Job')")
+        self.page.wait_for_selector("h1:text-matches('^Job( |$)')")
         self.page.wait_for_selector("text=Submitter")
         found = re.search(r"#/job/(0x[0-9a-f]{64})", self.page.url)
         assert found is not None, self.page.url

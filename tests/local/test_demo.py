@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -74,11 +75,11 @@ def test_resume__a_count_that_would_end_before_its_checkpoint_is_on_chain__stand
     job = "0x" + "ab" * 32
     states = tmp_path / "workers" / CHEAPEST / "jobs" / f"{job[2:]}-0-1" / "out" / "checkpoints"
     states.mkdir(parents=True)
-    # A step takes a hundredth of a second, a checkpoint two seconds and a block.
+    # From the 36th step on there are 2.4 s left, too few for a checkpoint and its block.
     count = f"""
 import pathlib, sys, time
 for step in range(1, {STEPS} + 1):
-    time.sleep(0.01)
+    time.sleep(0.1)
     pathlib.Path(sys.argv[2], f"step-{{step:06}}").touch()
 """
     program = [sys.executable, "-c", count, SANDBOX.decode(), str(states), f"31337-7697ce-1-{job[2:14]}-0-1"]
@@ -87,9 +88,13 @@ for step in range(1, {STEPS} + 1):
     stage = DemoStage(client, tmp_path, lambda _, facts: said.append(str(facts["text"])), time.monotonic())
     with closing(client), subprocess.Popen(program) as process:
         try:
+            # What is never held would be waited for without end.
+            late = threading.Timer(30, stage.over.set)
+            late.start()
             _hold(stage, job)
+            late.cancel()
             held = len(list(states.iterdir()))
-            time.sleep(0.3)
+            time.sleep(0.5)
             assert KILL_STEP <= held <= len(list(states.iterdir())) <= held + 1 < STEPS
             assert Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
         finally:

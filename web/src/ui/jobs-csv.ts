@@ -1,17 +1,15 @@
 // The list of jobs as a file. Loaded once somebody saves it.
 
 import { progressOf, type Standing, stateOfStanding as stateOf, verdictOfStanding as verdictOf } from "../chain/jobs";
-import type { Hex } from "../core/bytes";
 import { escrowAtPost } from "../core/money";
 import { type Asset, formatAmount } from "../core/units";
 import { save } from "../data/save";
-
-type Names = ReadonlyMap<Hex, string> | undefined;
+import type { Names } from "./use-names";
 
 export const saveJobs = (rows: readonly Standing[], asset: Asset, names: Names): void =>
   save([csvOf(rows, asset, names)], "jobs.csv", "text/csv");
 
-export function csvOf(rows: readonly Standing[], asset: Asset, names: Names): string {
+function csvOf(rows: readonly Standing[], asset: Asset, names: Names): string {
   const head = ["job", "name", "state", "verdict", "ended", "units", "at_most", "deadline", "block", "submitter"];
   const lines = rows.map((one) => {
     const { ended, of } = progressOf(one);

@@ -80,9 +80,10 @@ export function JobPage({ context }: { readonly context: Context }) {
     [whole.value?.events, most],
     ready?.seen,
   );
-  const [read, setRead] = useState("");
-  const names = useNames(network, whole.value?.standing.posted.terms.spec, read);
-  const name = names?.get((whole.value?.standing ?? lastOne)?.posted.terms.spec ?? "0x");
+  const [documents, setDocuments] = useState(0);
+  const names = useNames(network, documents);
+  const shownOne = whole.value?.standing ?? lastOne;
+  const name = shownOne && names.value?.get(shownOne.posted.terms.spec);
   // A unit is one of this job's: another job's page begins without.
   const [picked, setPicked] = useState<{ readonly job: Hex | undefined; readonly unit: number }>();
   const chosen = picked?.job === job ? picked?.unit : undefined;
@@ -98,7 +99,7 @@ export function JobPage({ context }: { readonly context: Context }) {
   }
   return (
     <>
-      <h1>Job{name !== undefined && <> <Stranger text={name} /></>}</h1>
+      <h1>Job{name !== undefined && <> “<Stranger text={name} />”</>}</h1>
       <p class="mono">
         <Whole hex={job} />
       </p>
@@ -137,7 +138,7 @@ export function JobPage({ context }: { readonly context: Context }) {
             <Family key={job} reader={reader} posted={whole.value.standing.posted} head={ready.head} changed={ready.changed.hash} />
           )}
           <TermsOf standing={whole.value.standing} asset={network.asset} attesters={network.contracts.Attesters} />
-          <JobDocument context={context} terms={whole.value.standing.posted.terms} learnt={setRead} />
+          <JobDocument context={context} terms={whole.value.standing.posted.terms} read={() => setDocuments((before) => before + 1)} />
           <AsCommands job={job} />
         </>
       )}

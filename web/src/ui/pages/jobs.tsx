@@ -11,10 +11,12 @@ import {
   stateOfStanding as stateOf,
   verdictOfStanding as verdictOf,
 } from "../../chain/jobs";
+import type { Hex } from "../../core/bytes";
 import { counted } from "../../core/counted";
 import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
 import type { Asset } from "../../core/units";
+import { labelOf } from "../../data/addresses";
 import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
 import type { Context } from "../main";
@@ -25,11 +27,11 @@ import { LastNote } from "../parts/last";
 import { lazy, offline } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
-import { Amount, Moment, State, Stranger } from "../parts/shown";
+import { Amount, Moment, short, State, Stranger } from "../parts/shown";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
-import { useRoute } from "../router";
-import { useNames } from "../use-names";
+import { hrefOf, useRoute } from "../router";
+import { type Names, useNames } from "../use-names";
 import { WORDS } from "../words";
 
 const STEP = 25;
@@ -68,11 +70,13 @@ export function Jobs({ context }: { readonly context: Context }) {
   const last = useLast(live, "last/jobs");
   const names = useNames(network, list.value);
   const asked = askedIn(query);
-  const [isAsked, mistyped] = filterOrFault(asked, names);
+  const [isAsked, mistyped] = filterOrFault(asked, names.value);
   if (network === undefined) return <NoMarket context={context} />;
   // What time alone changes is as of the newest block; nobody is asked for that.
   const every = standings.value?.jobs.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time))) ?? last?.jobs;
-  const rows = every?.filter(isAsked);
+  // Which of them have that name nobody knows until the names are read.
+  const rows = asked.name !== "" && names.value === undefined ? undefined : every?.filter(isAsked);
+  const known = every?.filter(({ posted }) => names.value?.has(posted.terms.spec)).length;
   return (
     <>
       <h1>Jobs</h1>
@@ -81,6 +85,7 @@ export function Jobs({ context }: { readonly context: Context }) {
       {list.error !== undefined && <Failure error={list.error} />}
       {standings.error !== undefined && <Failure error={standings.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
+      {names.error !== undefined && <Failure error={names.error} />}
       {fault !== undefined && <Failure error={fault} />}
       <Filters asked={asked} />
       <Legend />
@@ -91,8 +96,8 @@ export function Jobs({ context }: { readonly context: Context }) {
       ) : (
         <>
           <Table
-            caption={`${rows.length} of the newest ${counted(every?.length ?? 0, "job")}`}
-            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time, names)}
+            caption={`${rows.length} of the newest ${counted(every?.length ?? 0, "job")}${asked.name === "" ? "" : `; names are known here of ${known}`}`}
+            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time, names.value)}
             rows={rows}
             keyOf={(one) => one.posted.jobId}
             none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
@@ -104,7 +109,7 @@ export function Jobs({ context }: { readonly context: Context }) {
                 Older jobs
               </button>
             )}
-            <button type="button" disabled={rows.length === 0 || standings.value === undefined} onClick={() => void import("../jobs-csv").then(({ saveJobs }) => saveJobs(rows, network.asset, names), () => setFault(offline()))}>
+            <button type="button" disabled={rows.length === 0 || standings.value === undefined || names.value === undefined} onClick={() => void import("../jobs-csv").then(({ saveJobs }) => saveJobs(rows, network.asset, names.value), () => setFault(offline()))}>
               Save as CSV
             </button>
           </p>
@@ -119,6 +124,16 @@ async function newest(reader: Reader, head: { hash: `0x${string}` } & Parameters
   return reader.page(reader.end(overview), most);
 }
 
+// A name is its document's, which anybody may post again: whose job it is stands beside it.
+function Submitter({ of }: { readonly of: Hex }) {
+  const name = labelOf(of, location);
+  return (
+    <a href={hrefOf(["jobs"], new Map([["submitter", of]]))} title={of}>
+      {name === undefined ? <code>{short(of)}</code> : <Stranger text={name} />}
+    </a>
+  );
+}
+
 function filterOrFault(...asked: Parameters<typeof filterOf>): readonly [(one: Standing) => boolean, unknown?] {
   try {
     return [filterOf(...asked)];
@@ -127,10 +142,11 @@ function filterOrFault(...asked: Parameters<typeof filterOf>): readonly [(one: S
   }
 }
 
-function columnsOf(asset: Asset, now: number | undefined, names: ReadonlyMap<string, string> | undefined): Column<Standing>[] {
+function columnsOf(asset: Asset, now: number | undefined, names: Names): Column<Standing>[] {
   return [
     { head: "job", cell: ({ posted }) => <JobLink job={posted.jobId} block={posted.log.blockNumber} /> },
     { head: "name", cell: ({ posted }) => <Stranger text={names?.get(posted.terms.spec) ?? ""} /> },
+    { head: "submitter", cell: ({ posted }) => <Submitter of={posted.terms.submitter} /> },
     { head: "state", cell: (one) => <State name={stateOf(one)} /> },
     { head: "came to", cell: verdictOf },
     {

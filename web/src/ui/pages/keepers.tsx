@@ -27,7 +27,7 @@ import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
 import { hrefOf } from "../router";
-import { useNames } from "../use-names";
+import { type Names, useNames } from "../use-names";
 import { useWallets } from "../wallet";
 import { WORDS } from "../words";
 
@@ -108,7 +108,7 @@ export function Keepers({ context }: { readonly context: Context }) {
       ) : (
         <Table
           caption="What anyone may do now, the best paid first; a keeper process may be faster"
-          columns={columnsOf(asset, now, price, names)}
+          columns={columnsOf(asset, now, price, names.value)}
           rows={due.tasks}
           keyOf={keyOf}
           none="Nothing is due."
@@ -193,7 +193,7 @@ const subjectOf = ({ posted, index, node }: Task): string =>
 
 const keyOf = ({ does, posted, index, node }: Task): string => `${does} ${posted?.jobId ?? node} ${index}`;
 
-function columnsOf(asset: Asset, now: number, price: bigint | undefined, names: ReadonlyMap<Hex, string> | undefined): Column<Task>[] {
+function columnsOf(asset: Asset, now: number, price: bigint | undefined, names: Names): Column<Task>[] {
   return [
     { head: "does", cell: ({ does }) => does.replace("_", " ") },
     {

@@ -23,7 +23,7 @@ import { NodeFacts, NoNode, Waits } from "../parts/node-facts";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
-import { useNames } from "../use-names";
+import { type Names, useNames } from "../use-names";
 import { WORDS } from "../words";
 
 // Newest jobs that are looked at for open units.
@@ -98,7 +98,7 @@ export function NodePage({ context }: { readonly context: Context }) {
           older={() => void reader?.older().then(() => setLooked((last) => last + 1)).then(() => setFailed(undefined), setFailed)}
         />
       )}
-      {node !== undefined && !hasLeft(node) && <Openings openings={openings} names={names} />}
+      {node !== undefined && !hasLeft(node) && <Openings openings={openings} names={names.value} />}
     </>
   );
 }
@@ -133,7 +133,7 @@ async function readOpenings(reader: Reader, { at, overview, node }: NodeView): P
 
 interface OpeningsProps {
   readonly openings: Loaded<Found>;
-  readonly names: ReadonlyMap<Hex, string> | undefined;
+  readonly names: Names;
 }
 
 function Openings({ openings: { value, error }, names }: OpeningsProps) {

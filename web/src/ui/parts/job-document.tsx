@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { decode, type Json } from "../../core/canonical";
 import { cidOfDigest } from "../../core/cid";
-import { fromHex, type Hex } from "../../core/bytes";
+import { fromHex } from "../../core/bytes";
 import { shown } from "../../core/text";
 import type { Terms } from "../../core/types";
 import { Blocks } from "../../data/blocks";
@@ -18,17 +18,18 @@ import { Stranger } from "./shown";
 interface Props {
   readonly context: Context;
   readonly terms: Terms;
-  // Hears the digest of a document whose name this browser has learnt.
-  readonly learnt: (digest: Hex) => void;
+  // Called once it was read: its name may be known now.
+  readonly read: () => void;
 }
 
-export function JobDocument({ context, terms, learnt }: Props) {
+export function JobDocument({ context, terms, read: done }: Props) {
   const [tries, setTries] = useState(0);
   const read = async (): Promise<Json> => {
     const blocks = new Blocks(context.opened, context.network?.gateways ?? []);
     // A block is hashed before anybody sees it, and this one's name is the digest of the terms.
     const document = await blocks.source(cidOfDigest(fromHex(terms.spec)));
-    await learnName(terms.spec, document, location).then(() => learnt(terms.spec), () => undefined);
+    await learnName(terms.spec, document, location).catch(() => undefined);
+    done();
     return decode(document);
   };
   const { value, error } = useLoad(tries === 0 ? undefined : read, terms.spec, [tries]);

@@ -3,27 +3,36 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { type Standing, stateOfStanding as stateOf } from "../../chain/jobs";
-import type { Hex } from "../../core/bytes";
 import { addressOf } from "../../core/recipient";
+import { shownLine } from "../../core/text";
 import { STATE_NAMES } from "../../core/types";
 import { labelled } from "../../data/addresses";
 import { hrefOf } from "../router";
+import type { Names } from "../use-names";
 
 const MINE = "mine";
+// A job's name is no longer.
+const LONGEST = 64;
 const ASKED = ["state", "submitter", "name"] as const;
 
 type Asked = Readonly<Record<(typeof ASKED)[number], string>>;
 
-export const askedIn = (query: ReadonlyMap<string, string>): Asked => ({
-  state: query.get("state") ?? "",
-  submitter: query.get("submitter") ?? "",
-  name: query.get("name") ?? "",
-});
+const STATES: readonly string[] = ["", ...STATE_NAMES, "ended"];
+
+// Read them from an address, which anybody may have written: nothing of it filters without being seen.
+export function askedIn(query: ReadonlyMap<string, string>): Asked {
+  const state = query.get("state") ?? "";
+  return {
+    state: STATES.includes(state) ? state : "",
+    submitter: query.get("submitter") ?? "",
+    name: shownLine((query.get("name") ?? "").trim(), LONGEST),
+  };
+}
 
 // Return what says whether a job is one of those. Throws BAD_ADDRESS for a submitter that is no address.
-export function filterOf({ state, submitter, name }: Asked, names: ReadonlyMap<Hex, string> | undefined): (one: Standing) => boolean {
+export function filterOf({ state, submitter, name }: Asked, names: Names): (one: Standing) => boolean {
   const of = submitter === MINE ? labelled(location).map(({ address }) => address) : submitter.trim() === "" ? undefined : [addressOf(submitter.trim())];
-  const part = name.trim().toLowerCase();
+  const part = name.toLowerCase();
   return (one) => {
     const { spec, submitter: by } = one.posted.terms;
     return (state === "" || stateOf(one) === state) && (of === undefined || of.includes(by)) && (part === "" || (names?.get(spec) ?? "").toLowerCase().includes(part));
@@ -35,8 +44,10 @@ export function Filters({ asked }: { readonly asked: Asked }) {
   const [name, setName] = useState("");
   useEffect(() => setSubmitter(asked.submitter === MINE ? "" : asked.submitter), [asked.submitter]);
   useEffect(() => setName(asked.name), [asked.name]);
+  // What stands in the boxes is asked for with whatever is changed beside them.
   const go = (changed: Partial<Asked>): void => {
-    const query = { ...asked, ...changed };
+    const typed = { name: name.trim(), submitter: submitter.trim() || (asked.submitter === MINE ? MINE : "") };
+    const query = { ...asked, ...typed, ...changed };
     location.hash = hrefOf(["jobs"], new Map(ASKED.map((one) => [one, query[one]] as const).filter(([, value]) => value !== "")));
   };
   return (
@@ -44,14 +55,13 @@ export function Filters({ asked }: { readonly asked: Asked }) {
       class="row"
       onSubmit={(event) => {
         event.preventDefault();
-        // Who looks for a name alone goes on looking among their own.
-        go({ name: name.trim(), ...(asked.submitter === MINE && submitter.trim() === "" ? {} : { submitter: submitter.trim() }) });
+        go({});
       }}
     >
       <label>
         State{" "}
         <select value={asked.state} onChange={(event) => go({ state: event.currentTarget.value })}>
-          {["", ...STATE_NAMES, "ended"].map((one) => (
+          {STATES.map((one) => (
             <option key={one} value={one}>
               {one === "" ? "any" : one}
             </option>
