@@ -17,12 +17,13 @@ import { escrowAtPost } from "../../core/money";
 import type { Posted } from "../../core/posted";
 import type { Asset } from "../../core/units";
 import { labelOf } from "../../data/addresses";
+import { askedIn, filterOf } from "../jobs-asked";
 import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
-import { askedIn, filterOf, Filters } from "../parts/jobs-filters";
+import { Filters } from "../parts/jobs-filters";
 import { LastNote } from "../parts/last";
 import { lazy, offline } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
@@ -70,7 +71,7 @@ export function Jobs({ context }: { readonly context: Context }) {
   const last = useLast(live, "last/jobs");
   const names = useNames(network, list.value);
   const asked = askedIn(query);
-  const [isAsked, mistyped] = filterOrFault(asked, names.value);
+  const [isAsked, mistyped] = filterOrFault(asked, names.value, location);
   if (network === undefined) return <NoMarket context={context} />;
   // What time alone changes is as of the newest block; nobody is asked for that.
   const every = standings.value?.jobs.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time))) ?? last?.jobs;

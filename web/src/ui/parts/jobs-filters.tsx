@@ -1,43 +1,10 @@
-// Which jobs of a list are shown: by state, by submitter, by the name that this browser knows. The address of the page says it.
+// What a list of jobs is narrowed by: state, submitter, the name that this browser knows.
 
 import { useEffect, useState } from "preact/hooks";
 
-import { type Standing, stateOfStanding as stateOf } from "../../chain/jobs";
-import { addressOf } from "../../core/recipient";
-import { shownLine } from "../../core/text";
-import { STATE_NAMES } from "../../core/types";
 import { labelled } from "../../data/addresses";
+import { ASKED, type Asked, MINE, STATES } from "../jobs-asked";
 import { hrefOf } from "../router";
-import type { Names } from "../use-names";
-
-const MINE = "mine";
-// A job's name is no longer.
-const LONGEST = 64;
-const ASKED = ["state", "submitter", "name"] as const;
-
-type Asked = Readonly<Record<(typeof ASKED)[number], string>>;
-
-const STATES: readonly string[] = ["", ...STATE_NAMES, "ended"];
-
-// Read them from an address, which anybody may have written: nothing of it filters without being seen.
-export function askedIn(query: ReadonlyMap<string, string>): Asked {
-  const state = query.get("state") ?? "";
-  return {
-    state: STATES.includes(state) ? state : "",
-    submitter: query.get("submitter") ?? "",
-    name: shownLine((query.get("name") ?? "").trim(), LONGEST),
-  };
-}
-
-// Return what says whether a job is one of those. Throws BAD_ADDRESS for a submitter that is no address.
-export function filterOf({ state, submitter, name }: Asked, names: Names): (one: Standing) => boolean {
-  const of = submitter === MINE ? labelled(location).map(({ address }) => address) : submitter.trim() === "" ? undefined : [addressOf(submitter.trim())];
-  const part = name.toLowerCase();
-  return (one) => {
-    const { spec, submitter: by } = one.posted.terms;
-    return (state === "" || stateOf(one) === state) && (of === undefined || of.includes(by)) && (part === "" || (names?.get(spec) ?? "").toLowerCase().includes(part));
-  };
-}
 
 export function Filters({ asked }: { readonly asked: Asked }) {
   const [submitter, setSubmitter] = useState("");
