@@ -25,6 +25,7 @@ from hearth.local.demo import (
     WORKERS,
     DemoStage,
     _hold,
+    _logged,
 )
 from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
@@ -100,3 +101,15 @@ for step in range(1, {STEPS} + 1):
         finally:
             process.kill()
     assert f"{RESUME} stands still at step" in said[0]
+
+
+def test_logged__of_an_attempt__is_what_its_workers_wrote_of_it(tmp_path: Path) -> None:
+    job = "0x" + "ab" * 32
+    for name in WORKERS:
+        (tmp_path / f"{name}.log").write_bytes(
+            f"{name} {job[2:]}-0-1\n{name} {job[2:]}-0-2 \xff\nelse\n".encode("latin-1")
+        )
+    client = Client(Settings(home=tmp_path))
+    with closing(client):
+        stage = DemoStage(client, tmp_path, lambda _, facts: None, time.monotonic())
+        assert [line.split()[:2] for line in _logged(stage, job, 2)] == [[name, f"{job[2:]}-0-2"] for name in WORKERS]
