@@ -49,7 +49,7 @@ CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
 	web web-check web-tables web-tables-check web-types artifacts-check schemas-check clear-signing clear-signing-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
-	bench-forks bench-rate bench-smallest-job chaos soak test-docker lanes reasons artifacts schemas lock lock-check \
+	bench-forks bench-rate bench-smallest-job chaos slow-page soak test-docker lanes reasons artifacts schemas lock lock-check \
 	format clean \
 	services-up services-down
 
@@ -205,6 +205,11 @@ chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real
 	$(PY) -m tests.chaos.campaign rpc --minutes $(MINUTES) --seed $(SEED) --out $(CHAOS)
 	$(PY) -m tests.chaos.campaign reorg --runs $(REORGS) --seed $(SEED) --out $(CHAOS)
 	$(PY) -m tests.chaos.campaign summary $(CHAOS)
+
+slow-page: .venv/.stamp-project node_modules/.stamp ## the page where its processor, its disk or its network is slow
+	export HEARTH_REQUIRE=chromium; for slow in processor disk network; do \
+		export HEARTH_SLOW_PAGE=$$slow; $(PYTEST) tests/e2e/test_web*.py tests/web -n 2 --dist loadgroup --timeout 1800 $(PYTEST_ARGS) \
+			|| exit; done
 
 soak: .venv/.stamp-project node_modules/.stamp ## a market under a fault every 20 seconds, MINUTES=10
 	$(PY) -m tests.chaos.campaign soak --minutes $(MINUTES) --seed $(SEED) --out $(CHAOS)

@@ -62,6 +62,8 @@ RESUME: Final = "resume"
 STEPS: Final = 60
 KILL_STEP: Final = 36
 """The first step of RESUME's, of STEPS, that may be the newest on chain when its worker is killed: 60 %."""
+ANEW: Final = "its next worker began anew"
+"""What is said of RESUME where that is so."""
 SPOILT: Final = "digits"
 """The job that a worker gives up, since its machine kills the program at every try; another machine runs it.
 
@@ -603,16 +605,7 @@ def _collect(stage: DemoStage) -> None:
         elif name == RESUME:
             steps = json.loads((folder / "result.json").read_text(encoding="utf-8"))
             stage.say(f"  result.json: {json.dumps(steps)}")
-            first, *rest = steps["steps_of_attempts"]
-            if first + sum(rest) != STEPS or (rest and first < KILL_STEP):
-                raise HearthError(f"{RESUME} lost steps: {steps}", code="DEMO_RESULT", hint="hearth demo --keep")
-            if not rest:
-                # Of a very busy machine a state may not be whole in the seconds before its lease is taken.
-                logged = _logged(stage, report["job"], 2)
-                told = f"its next worker began anew, and logged: {' | '.join(logged)}"
-                if not any("a state cannot be used" in line for line in logged):
-                    raise HearthError(f"{RESUME}: {told}", code="DEMO_RESULT", hint="hearth demo --keep")
-                stage.say(f"  {told}")
+            _check_steps(stage, report["job"], steps["steps_of_attempts"])
         elif name == "numpy-train":
             stage.say(f"  metrics.json: {(folder / 'metrics.json').read_text(encoding='utf-8').strip()}")
         elif name == FAILING:
@@ -627,10 +620,33 @@ def _collect(stage: DemoStage) -> None:
                 stage.say(f"  {line.strip()}")
 
 
-def _logged(stage: DemoStage, job: str, attempt: int) -> list[str]:
-    """Return what the workers logged of an attempt at a job's first unit."""
-    texts = [(stage.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace") for name in WORKERS]
-    return [line for text in texts for line in text.splitlines() if f"{job[2:]}-0-{attempt}" in line][:9]
+def _check_steps(stage: DemoStage, job: str, steps: list[int]) -> None:
+    """Fail where a count lost steps, or began anew for no reason that a worker logged."""
+    first, *rest = steps
+    if first + sum(rest) != STEPS or (rest and first < KILL_STEP):
+        raise HearthError(f"{RESUME} lost steps: {steps}", code="DEMO_RESULT", hint="hearth demo --keep")
+    if not rest:
+        why = _why_anew(stage, job)
+        if not why:
+            told = f"{RESUME} began anew, and no worker logged why"
+            raise HearthError(told, code="DEMO_RESULT", hint="hearth demo --keep")
+        stage.say(f"  {ANEW}, which logged: {' | '.join(why)}")
+
+
+def _why_anew(stage: DemoStage, job: str) -> list[str]:
+    """Return what a worker logged of a job's first unit after which it may begin anew, though a state of it is kept.
+
+    Of a very busy machine the state may not be whole in the seconds before its lease is taken. And who gathered for
+    the job in vain twice fetches none before a claim.
+    """
+    for name in WORKERS:
+        lines = (stage.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace").splitlines()
+        own = [line for line in lines if f"{job[2:]}-0-" in line]
+        unusable = [line for line in own if "a state cannot be used" in line]
+        in_vain = [line for line in own if "gathered in vain" in line]
+        if unusable or len(in_vain) > 1:
+            return unusable or in_vain
+    return []
 
 
 def _balances(stage: DemoStage) -> dict[str, tuple[int, int]]:

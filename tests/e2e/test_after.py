@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,17 @@ class After:
         self.place = place
         self.folder = place.home / "jobs"
         self.folder.mkdir()
-        place.add_worker()
+        self._start_worker()
+
+    def _start_worker(self) -> None:
+        """Start a worker that leaves it to the submitter to accept its results."""
+        path = self.place.worker_file()
+        text, count = re.subn(r"(?m)^\[accept\].*$", '[accept]\nsettle_after = "1h"', path.read_text())
+        assert count == 1
+        path.write_text(text)
+        told = self.say("worker", "register", "--config", str(path), "--stake", "20", "--json").json
+        self.place.start("worker", "-m", "worker", "--config", str(path))
+        self.place.wait_beat(int(told["node"]))
 
     def say(self, *arguments: str, code: int = 0) -> Said:
         told = self.place.hearth(*arguments)

@@ -152,8 +152,9 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     # The node is new: its result waits, and it does not beat meanwhile.
     due_at = formulas.settleable_from(terms, market.policy(), market.unit(job).unit)
     assert due_at == market.unit(job).unit.mark + market.policy().fresh_delay
-    if chain.head().timestamp < due_at:
-        assert candidates[0] not in market.check_upkeep(candidates)
+    head = chain.head()
+    if head.timestamp < due_at:
+        assert candidates[0] not in market.check_upkeep(candidates, head.hash)
     wait(lambda: chain.head().timestamp >= due_at, "the delay is over")
     due = market.check_upkeep(candidates)
     assert due[0] == Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0)

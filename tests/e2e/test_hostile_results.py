@@ -443,7 +443,7 @@ def test_worker_drain__serves_to_its_end_and_lets_go_of_the_port(place: Town, ap
     address = (str(url.hostname), int(url.port or 0))
     socket.create_connection(address, timeout=5).close()
     assert place.hearth("worker", "drain", "--config", str(place.home / "worker2.toml"), "--json").code == 0
-    assert place.processes["apart"].wait(60) == 0
+    assert place.processes["apart"].wait(150) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, timeout=5)
 

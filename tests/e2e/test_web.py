@@ -136,9 +136,11 @@ def test_jobs__its_filters__are_those_of_the_command(market: WebMarket, direct: 
         assert f"state={state}" in page.url
 
     page.select_option("main select", "")
-    submitter = market.rows()[0]["submitter"]
-    page.fill("main input", submitter.upper().replace("0X", "0x"))
+    becomes(page, lambda page: len(jobs(page)), len(market.rows()), "those in any state")
+    submitter = market.rows()[0]["submitter"].upper().replace("0X", "0x")
+    page.fill("main input", submitter)
     page.keyboard.press("Enter")
+    page.wait_for_url(f"**/#/jobs?submitter={submitter}")
     becomes(page, lambda page: len(jobs(page)), len(market.rows()), "those of their submitter")
     page.fill("main input", "0x" + "00" * 20)
     page.keyboard.press("Enter")
@@ -149,6 +151,10 @@ def test_jobs__its_filters__are_those_of_the_command(market: WebMarket, direct: 
     page.keyboard.press("Enter")
     page.wait_for_selector(".failure >> text=BAD_ADDRESS")
     assert unseen(page) == [] and jobs(page) == {}
+
+
+NAMES_READ = "button:text-is('Save as CSV'):enabled"
+"""It waits for what this browser knows of names."""
 
 
 def named(page: Page) -> dict[str, str]:
@@ -162,6 +168,7 @@ def test_jobs__their_names__are_of_documents_that_were_read_here(
 ) -> None:
     page = open_page(seen, through)
     becomes(page, jobs, listed(market), "the list of jobs")
+    page.wait_for_selector(NAMES_READ)
     assert named(page) == {}
     wanted = {market.jobs[name]: name for name in ("good", "failing")}
     for job in wanted:
@@ -185,7 +192,8 @@ def test_jobs__their_names__are_of_documents_that_were_read_here(
     # A name that cannot be seen is shown as what it is; what stands in the boxes goes with a state that is picked.
     go(page, "#/jobs?name=%E2%80%8B&state=none-such")
     page.wait_for_selector("text=None of these jobs is like that.")
-    assert page.get_by_label("Name").input_value() == "U+200B" and page.get_by_label("State").input_value() == ""
+    becomes(page, lambda page: page.get_by_label("Name").input_value(), "U+200B", "what is looked for, in its box")
+    assert page.get_by_label("State").input_value() == ""
     page.get_by_label("Name").fill("fail")
     page.get_by_label("State").select_option("settled")
     becomes(page, named, {market.jobs["failing"]: "failing"}, "the one that is looked for")
@@ -204,6 +212,7 @@ def test_jobs__their_names__are_of_documents_that_were_read_here(
     }""")
     page.reload()
     becomes(page, jobs, listed(market), "the list of jobs")
+    page.wait_for_selector(NAMES_READ)
     assert named(page) == {} and unseen(page) == []
     go(page, link(market, market.jobs["good"]))
     page.click("text=Read its job file")
@@ -215,6 +224,7 @@ def test_jobs__their_names__are_of_documents_that_were_read_here(
     page.wait_for_selector("text=Forgotten.")
     go(page, "#/jobs")
     becomes(page, jobs, listed(market), "the list of jobs")
+    page.wait_for_selector(NAMES_READ)
     assert named(page) == {}
 
 
@@ -551,6 +561,7 @@ def test_market__its_offers__are_those_of_the_command_by_the_same_filters(
     page.wait_for_selector("text=No live node fits")
     assert offered(market, "--gpu", "rtx-4090") == [] and "gpu=rtx-4090" in page.url
     page.select_option("main select >> nth=0", "")
+    follows(page, offers, lambda: offered(market), "the offers with any GPU or none")
     page.fill("input[placeholder='2/h']", "0.5/h")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=No live node fits")
@@ -566,8 +577,9 @@ def test_market__its_offers__are_those_of_the_command_by_the_same_filters(
     go(page, "#/market")
     tile = page.locator(".tiles button", has_text=str(zone)).first
     tile.click()
+    becomes(page, lambda _: tile.get_attribute("aria-pressed"), "true", "the zone is picked")
     follows(page, offers, lambda: offered(market), "the offers of that zone")
-    assert tile.get_attribute("aria-pressed") == "true" and f"zone={zone}" in page.url
+    assert f"zone={zone}" in page.url
     assert tile.inner_text().splitlines()[1] == "1 live, 0 silent" and "Germany" in page.inner_text("main")
     page.click(".tiles button >> nth=15")
     page.wait_for_selector("text=No live node fits")
@@ -593,6 +605,7 @@ def test_market__its_past__is_what_the_events_of_the_market_come_to(
     assert (row["ok"].text, row["program failed"].text) == (str(ok), str(len(ended) - ok))
     assert row["jobs that ask for"].text == "no GPU" and 0 < ok < len(ended)
 
+    becomes(page, lambda page: len(offers(page)), 1, "the offer, and with it the last of the charts")
     for button in page.get_by_role("button", name="as a table").all():
         button.click()
     (day,) = table(page, "median").rows
@@ -619,7 +632,7 @@ def test_market__logs_that_are_left_out__are_said_to_be_missing(market: WebMarke
     with market.rpc.changing(of("eth_getLogs", without)):
         page = open_page(seen, through, "#/market")
         page.wait_for_selector(".failure >> text=RPC_LIES")
-    assert "a log is missing before log" in failure(page)
+        assert "a log is missing before log" in failure(page)
 
 
 def test_keepers__who_earned_what__is_what_escrow_credited_the_keeper(
@@ -1000,9 +1013,11 @@ def test_provider__that_never_answers__is_given_up_with_a_sentence(
     market: WebMarket, through: str, seen: Watched
 ) -> None:
     seen.page.clock.install()
+    begun = len(market.rpc.asked)
     with market.rpc.holding():
         page = open_page(seen, through)
         page.wait_for_selector("text=looking at the chain")
+        wait(lambda: len(market.rpc.asked) > begun, "it asks")
         asked = len(market.rpc.asked)
         page.clock.run_for(21_000)
         page.wait_for_selector(".failure >> text=no answer in 20000 ms")
@@ -1123,11 +1138,16 @@ def test_keyboard__alone__goes_from_the_list_to_a_job_and_back(market: WebMarket
     page.keyboard.press("Enter")
     becomes(page, lambda page: len(timeline(page)), 4, "its events")
     # Whoever does not see the page change is where its new content begins.
-    assert focused(page)["id"] == "main" and page.title().startswith("Job 0x")
+    becomes(page, arrived, ("main", f"Job {job[:14]}… - Hearth"), "the focus and the title of its page")
     press_until(page, "Tab", "#/jobs?submitter=")
     page.go_back()  # Alt and the left arrow are the browser's own
     becomes(page, jobs, listed(market), "the list of jobs")
-    assert focused(page)["id"] == "main" and page.title() == "Jobs - Hearth"
+    becomes(page, arrived, ("main", "Jobs - Hearth"), "the focus and the title of the list")
+
+
+def arrived(page: Page) -> tuple[str, str]:
+    """Return what has the focus, and the page's title."""
+    return focused(page)["id"], page.title()
 
 
 def test_keyboard__focus__stays_while_the_page_follows_the_chain(market: WebMarket, direct: str, seen: Watched) -> None:
@@ -1170,6 +1190,7 @@ def ready(market: WebMarket, page: Page, name: str) -> None:
     elif name == "market":
         page.click("text=How far zones are apart")
         page.wait_for_selector("text=nothing here is a sample")
+        becomes(page, lambda page: len(offers(page)), 1, "the offer, and with it the last of the charts")
         for button in page.get_by_role("button", name="as a table").all():
             button.click()
     elif name == "about":
@@ -1269,7 +1290,7 @@ def test_reorg__while_the_page_is_open__list_and_job_follow(
         open_page(other, direct, f"#/job/{job}@{block}")
         becomes(other.page, timeline, ["posted and funded"], "its page")
         becomes(page, lambda page: job in jobs(page), True, "it is listed")
-        depth = market.place.chain.head().number - block + 1
+        depth = market.place.chain.head().number - block + 2  # one may come meanwhile
         assert go_back(market.place.chain, depth, replaced=replaced)
         becomes(page, jobs, before, "it is gone from the list")
         other.page.wait_for_selector(".failure >> text=NOT_FOUND")

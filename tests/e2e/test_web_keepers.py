@@ -16,7 +16,7 @@ from tests.kit.browser import Watched, shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
 from tests.kit.web_desk import serve
-from tests.kit.web_page import HIDE, Table, becomes, table, tables, terms, unseen
+from tests.kit.web_page import HIDE, becomes, table, terms, unseen
 from tests.kit.web_wallet import WebWallet
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def test_keepers__what_is_due__is_what_the_keeper_would_do(left: Left, seen: Wat
         return {(row["does"].replace("_", " "), one.partition("/")[0]) for row in work for one in row["ids"]}
 
     wait(lambda: listed() == wanted, "the keeper's list says the same", 30)
+    becomes(page, lambda page: all(row["costs"].exact for row in table(page, "does").rows), True, "the price of gas")
     rows = table(page, "does").rows
     for row in rows:
         pays, most, costs = (int(row[name].exact or 0) for name in ("pays", "in the end", "costs"))
@@ -199,4 +200,4 @@ def test_keepers__several_at_once__are_one_transaction(left: Left, seen: Watched
     sent = left.place.rpc("eth_getTransactionByHash", wallet.sent[0])
     assert sent["to"] == left.place.net.network.contracts["Lens"].lower()
     assert left.credit(wallet.address) - before >= promised > 0
-    assert [one for one in tables(page) if isinstance(one, Table) and "account" in (one.rows or [{}])[0]] != []
+    becomes(page, lambda page: table(page, "account").rows != [], True, "who earned what")

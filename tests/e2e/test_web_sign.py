@@ -81,8 +81,9 @@ def test_sign__a_job_that_the_command_prepared__is_posted_and_its_page_found(des
     go(desk.page, "#/about")
     desk.open(json.dumps(report), tmp_path)
     desk.page.wait_for_selector("#known >> text=This job is posted already")
-    known = desk.page.inner_text("#known")
-    assert report["job"] in known and "Call 1 of 1 was signed in this browser and is in a block" in known
+    # What this browser had signed is read from its own disk, not from the chain.
+    desk.page.wait_for_selector("#known >> text=Call 1 of 1 was signed in this browser and is in a block")
+    assert report["job"] in desk.page.inner_text("#known")
     assert desk.page.locator("text=Sign it again").count() == 0
     desk.page.click("#sign-file")
     assert "was signed here and is in a block" in desk.alert("SIGNED_BEFORE")
@@ -156,6 +157,8 @@ def test_sign__a_withdrawal_that_the_page_saved__is_one_that_the_command_sends(d
     credit = place.session.market.credit(account)
     assert credit > 0
     go(desk.page, "#/sign")
+    # The file is of what the account has as of the block that the page has read.
+    desk.caught_up()
     desk.page.fill("#withdraw-account", account)
     path = tmp_path / "withdraw.json"
     path.write_text(desk.saved("text=Save the withdrawal"))
@@ -280,6 +283,7 @@ def test_routes__that_are_reserved__show_the_jobs_and_have_no_link(desk: SignDes
         assert desk.page.inner_text("main h1") == "About this page"
         go(desk.page, f"#/{route}/0x{'0d' * 32}")
         assert desk.page.inner_text("main h1") == "Jobs" and desk.page.title() == "Jobs - Hearth"
+        desk.page.locator("main table").or_(desk.page.get_by_text("Nobody has posted a job yet.")).first.wait_for()
         assert desk.page.query_selector(f"a[href*='{route}']") is None
 
 

@@ -279,7 +279,8 @@ def test_submit__a_dear_job_for_nobody__is_refused_with_the_price_that_would_do(
     desk.ready("cheap")
     desk.page.uncheck("text=Post it anyway, though no worker can take it")
     desk.sign()
-    said = desk.page.locator("[role=alert]:has-text('PRICE_TOO_LOW')").last
+    # The first one is of its plan, and stood there before.
+    said = desk.page.locator("[role=alert]:has-text('PRICE_TOO_LOW')").nth(1)
     said.wait_for()
     assert 'max_rate: "0.6' in said.inner_text()
     desk.page.fill("#rate", "100")
@@ -365,6 +366,7 @@ def test_submit__at_a_shared_address__no_wallet_is_asked(desk: Desk[WebWallet]) 
     )
     page.goto(f"{origin}/ipfs/bafyshared/#/submit")
     page.wait_for_selector("text=this address is shared with other sites")
+    page.wait_for_selector("main h1")
 
     assert "eth_requestAccounts" not in desk.wallet.asked
     desk.seen.excuse("40")

@@ -22,6 +22,25 @@ FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networ
 """Root in a container has no sandbox of Chromium's own; the pages are ours."""
 SHOTS = "HEARTH_SCREENSHOTS"
 """A folder that screenshots are kept in; without it none is taken."""
+SLOW = "HEARTH_SLOW_PAGE"
+"""What is slow for every page, of `_SLOWED`, by commas: a test that reads what has not come yet fails with one of them.
+
+Else it does only where a machine is busy.
+"""
+_SLOWED = {
+    "processor": "",
+    "network": """(() => {
+      const fetched = window.fetch;
+      window.fetch = (...asked) => fetched(...asked).then(
+        (answer) => new Promise((later) => setTimeout(later, Math.random() * 300, answer)));
+    })()""",
+    "disk": """Object.defineProperty(IDBOpenDBRequest.prototype, "onsuccess", {
+      set(tell) {
+        this.addEventListener("success", (event) => setTimeout(() => tell.call(this, event), Math.random() * 1000));
+      },
+    })""",
+}
+"""By its name, the script that makes it slow: answers, and databases that open, come late, each at its own time."""
 
 
 def require_chromium() -> str:
@@ -53,6 +72,11 @@ class Watched:
         self.complaints: list[str] = []
         self.page: Page = context.new_page()
         self.page.set_default_timeout(20_000)
+        for slow in filter(None, os.environ.get(SLOW, "").split(",")):
+            self.page.set_default_timeout(60_000)
+            self.page.add_init_script(_SLOWED[slow])
+            if slow == "processor":
+                context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
         # Choosers of files are the test's from the start. One that is expected only as a key is pressed may be opened,

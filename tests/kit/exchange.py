@@ -259,12 +259,14 @@ class Scenario:
         rpc, nodes = self.exchange.chain.rpc, self.exchange.net.network.nodes
         operator, node = bytes(12) + bytes.fromhex(self.operator[2:]), int(self.node).to_bytes(32, "big")
         stored = {}
-        for place in range(64):
-            at = "0x" + keccak(keccak(place.to_bytes(32, "big") + operator) + node).hex()
-            stored[at] = int(rpc("eth_getStorageAt", nodes, at, "latest"), 16)
-        ((at, word),) = [(at, word) for at, word in stored.items() if word]
-        seasoned = word | 1 << words.shift_of(words.HOT, "seasoned")
-        rpc("anvil_setStorageAt", nodes, at, f"0x{seasoned:064x}")
+        # A beat that is mined meanwhile would be undone, and its worker would not send it again.
+        with self.exchange.still():
+            for place in range(64):
+                at = "0x" + keccak(keccak(place.to_bytes(32, "big") + operator) + node).hex()
+                stored[at] = int(rpc("eth_getStorageAt", nodes, at, "latest"), 16)
+            ((at, word),) = [(at, word) for at, word in stored.items() if word]
+            seasoned = word | 1 << words.shift_of(words.HOT, "seasoned")
+            rpc("anvil_setStorageAt", nodes, at, f"0x{seasoned:064x}")
         assert self.exchange.market.node(self.node).state.seasoned
 
     def unit(self, job: JobId, index: int = 0) -> Unit:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -90,6 +90,15 @@ class RunningMarket:
             journal = TxJournal(self.home / f"tx-{index}.db", **facts)
             self._senders[index] = Sender(self.chain, account, journal, SenderConfig(MAX_FEE, poll=0.1))
         return self._senders[index]
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[None]:
+        """Let no block come while the context is open."""
+        self.chain.rpc("evm_setIntervalMining", 0)
+        try:
+            yield
+        finally:
+            self.chain.rpc("evm_setIntervalMining", 1)
 
     def start(self, name: str, *arguments: str, failpoint: str = "") -> None:
         """Start a Python process of this market's user, perhaps one that dies at a named point."""

@@ -25,7 +25,7 @@ def serve(place: Town) -> str:
     if "web" not in place.processes:
         place.start("web", "-m", "hearth.cli", "web", "--port", "0")
     log = place.home / "web.log"
-    address = r"http://[a-z2-7]+\.localhost:\d+/#token=\S+"
+    address = r"http://[a-z2-7]+\.localhost:\d+/#token=\S+(?=\s)"  # its line is whole
     found = wait(lambda: re.search(address, log.read_text()), "hearth web serves", 30)
     return str(found.group())
 

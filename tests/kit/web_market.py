@@ -109,7 +109,8 @@ class WebMarket:
         """Start a `hearth web` and return the address that it prints."""
         self.place.start(name, "-m", "hearth.cli", "web", "--port", "0", "--json", *options)
         log = self.place.home / f"{name}.log"
-        line = wait(lambda: next((one for one in log.read_text().splitlines() if one.startswith("{")), ""), "it serves")
+        # Of lines that are whole: what stands behind the last end of one is being written.
+        line = wait(lambda: next((one for one in log.read_text().split("\n")[:-1] if one[:1] == "{"), ""), "it serves")
         url: str = json.loads(line)["url"]
         return url
 

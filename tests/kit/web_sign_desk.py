@@ -41,6 +41,13 @@ class SignDesk:
             self.page.click("button:has-text('Connect')")
         self.page.wait_for_selector(f"#account >> text={self.wallet.address}")
 
+    def caught_up(self) -> None:
+        """Wait until the page has read up to the block that is the newest now."""
+        self.page.wait_for_function(
+            "(head) => Number(/block ([0-9]+)/.exec(document.querySelector('.synced')?.innerText)?.[1]) >= head",
+            arg=self.place.chain.head().number,
+        )
+
     def told(self) -> str:
         self.page.wait_for_selector("#calls li")
         return self.page.inner_text("#calls")

@@ -6,12 +6,16 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
+import pytest
+
+from hearth.base.errors import HearthError
 from hearth.client import Client
 from hearth.config.settings import Settings
 from hearth.local.demo import (
+    ANEW,
     CHEAPEST,
     EXAMPLES,
     KILL_STEP,
@@ -24,8 +28,8 @@ from hearth.local.demo import (
     STEPS,
     WORKERS,
     DemoStage,
+    _check_steps,
     _hold,
-    _logged,
 )
 from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
@@ -103,13 +107,34 @@ for step in range(1, {STEPS} + 1):
     assert f"{RESUME} stands still at step" in said[0]
 
 
-def test_logged__of_an_attempt__is_what_its_workers_wrote_of_it(tmp_path: Path) -> None:
-    job = "0x" + "ab" * 32
+BAD, VAIN = "[warning] a state cannot be used attempt=", "[info] gathered in vain attempt="
+
+
+@pytest.mark.parametrize(
+    ("steps", "logs", "fault"),
+    [
+        ([KILL_STEP, STEPS - KILL_STEP], {}, ""),
+        ([KILL_STEP, STEPS - KILL_STEP - 1], {}, "lost steps"),
+        ([KILL_STEP - 1, STEPS - KILL_STEP + 1], {}, "lost steps"),
+        ([STEPS], {}, "no worker logged why"),
+        ([STEPS], {"worker2": [f"{VAIN}JOB-0-2"]}, "no worker logged why"),
+        ([STEPS], {"worker2": [f"{VAIN}JOB-0-1"], "worker3": [f"{VAIN}JOB-0-1"]}, "no worker logged why"),
+        ([STEPS], {"worker2": [f"{BAD}OTHER-0-2", f"{VAIN}OTHER-0-1", f"{VAIN}OTHER-0-2"]}, "no worker logged why"),
+        ([STEPS], {"worker2": [f"{BAD}JOB-0-2 \xff"]}, ""),
+        ([STEPS], {"worker3": [f"{VAIN}JOB-0-1", f"{VAIN}JOB-0-2"]}, ""),
+    ],
+)
+def test_resume__what_its_result_came_to__is_whole_or_explained_by_one_worker(
+    tmp_path: Path, steps: list[int], logs: dict[str, list[str]], fault: str
+) -> None:
+    job, other = "0x" + "ab" * 32, "cd" * 32
     for name in WORKERS:
-        (tmp_path / f"{name}.log").write_bytes(
-            f"{name} {job[2:]}-0-1\n{name} {job[2:]}-0-2 \xff\nelse\n".encode("latin-1")
-        )
+        text = "\n".join(logs.get(name, ())).replace("JOB", job[2:]).replace("OTHER", other)
+        (tmp_path / f"{name}.log").write_bytes(text.encode("latin-1"))
+    said: list[str] = []
     client = Client(Settings(home=tmp_path))
-    with closing(client):
-        stage = DemoStage(client, tmp_path, lambda _, facts: None, time.monotonic())
-        assert [line.split()[:2] for line in _logged(stage, job, 2)] == [[name, f"{job[2:]}-0-2"] for name in WORKERS]
+    with closing(client), pytest.raises(HearthError, match=fault) if fault else nullcontext():
+        stage = DemoStage(client, tmp_path, lambda _, facts: said.append(str(facts["text"])), time.monotonic())
+        _check_steps(stage, job, steps)
+    assert len(said) == (not fault and len(steps) == 1)
+    assert all(ANEW in text and job[2:] in text for text in said)

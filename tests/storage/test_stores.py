@@ -688,7 +688,7 @@ def test_chain__mirror_that_answers_nothing__is_waited_for_once_and_not_at_every
         chain = Chain([folder, kubo], mirrors=1, on_fault=faults.append)
         began = time.monotonic()
         entries = [chain.add_path(make_tree(tmp_path / name)) for name in ("a", "b")]
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
     assert [fault.code for fault in faults] == ["STORE_DOWN"]
     assert set(folder.pins()) == {entry.cid for entry in entries}
 

@@ -390,7 +390,7 @@ def test_kubo__endless_or_packed_answer__not_held() -> None:
 
 @pytest.mark.net
 def test_kubo__heads_that_never_end__leave_a_few_threads_behind_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubo, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(kubo, "_GRACE_SECONDS", 1.5)
     monkeypatch.setattr(kubo, "MAX_HANGING", 2)
     over = threading.Event()
 
@@ -406,7 +406,7 @@ def test_kubo__heads_that_never_end__leave_a_few_threads_behind_and_no_more(monk
         began = time.monotonic()
         with pytest.raises(StoreDown, match="2 earlier calls hang"):
             store.get_block(CID, timeout=10)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         over.set()
 
 

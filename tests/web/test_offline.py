@@ -89,6 +89,7 @@ def test_page__whose_server_was_stopped__opens_and_says_what_it_does_not_reach(s
     # Every part of it is of the same build, loaded later too; and what needs nobody works.
     for name in ("submit", "workers", "network", "check", "files", "wallet", "about"):
         seen.page.click(f"nav a[href='#/{name}']")
+        seen.page.wait_for_selector(f"nav a[href='#/{name}'][aria-current]")  # not the page before
         seen.page.wait_for_selector("h1")
     seen.page.wait_for_selector(f"text={page.cid}")
     seen.page.wait_for_selector("text=here by this browser's own copy")
@@ -137,6 +138,7 @@ def test_worker__of_another_script__is_refused_by_the_policy(seen: Watched, tmp_
     with web_process(APP, tmp_path) as url:
         seen.page.goto(url)
         seen.page.wait_for_selector("text=served by hearth web")
+        seen.page.evaluate("navigator.serviceWorker.ready.then(() => true)")  # the page has made its policy
         tried = """async (make) => {
           try { await navigator.serviceWorker.register(make()); } catch (error) { return error.message; }
           return "registered";

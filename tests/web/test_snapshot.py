@@ -160,9 +160,10 @@ def test_first_visit__from_a_snapshot__asks_for_the_blocks_since_alone(
     visit: Visit, chain: WebChain, file: Path
 ) -> None:
     alone = (visit.go("jobs", ROWS), visit.books())
-    visit.page.evaluate(
-        "async () => { for (const { name } of await indexedDB.databases()) indexedDB.deleteDatabase(name) }"
-    )
+    visit.page.evaluate("""async () => {
+      for (const { name } of await indexedDB.databases())
+        await new Promise((gone) => { indexedDB.deleteDatabase(name).onsuccess = gone; });
+    }""")
     visit.take(file)
     visit.page.wait_for_selector(f"text={TAKEN}")
     final = chain.chain.head().number - DEPTH

@@ -36,8 +36,9 @@ def test_run__settled_job_is_rolled_back_by_600_blocks__is_claimed_run_and_settl
             return claim is not None and claim.state.value == "final"
 
         wait(is_final, "the claim is final in the journal")
-        chain.rpc("anvil_rollback", chain.head().number - claimed + 1)
-        assert scenario.state(job) is State.OPEN
+        with exchange.still():
+            chain.rpc("anvil_rollback", chain.head().number - claimed + 1)
+            assert scenario.state(job) is State.OPEN
         scenario.settled(job)
         assert running.worker._watcher.reorgs >= 1
     scenario.assert_once(job)

@@ -234,7 +234,7 @@ def test_data__input_that_is_nowhere__is_waited_for_one_window_and_named(
     began = time.monotonic()
     with pytest.raises(Refused) as refused:
         fetching(jobs.store, 8, bounds).data(jobs.spec("env", inputs=(gone,)), folder)
-    assert 0.4 < time.monotonic() - began < 3
+    assert 0.4 < time.monotonic() - began < 6
     assert refused.value.outcome is Outcome.BAD_INPUT
     # What is published names the data and what was asked, and nothing of this machine.
     assert refused.value.why.startswith(
@@ -258,9 +258,9 @@ def test_data__store_that_drips__is_given_up_after_a_window_of_too_little(jobs: 
 
         return answer
 
-    # 8 blocks in a window are asked for; they come at 5 a second.
-    pace = Pace(window=0.4, floor=8 * supply.BLOCK_WORTH)
-    with hostile(slowly(0.2)) as url:
+    # 8 blocks in a window are asked for; they come at one a second.
+    pace = Pace(window=2.0, floor=8 * supply.BLOCK_WORTH)
+    with hostile(slowly(1.0)) as url:
         began = time.monotonic()
         with pytest.raises(Refused, match=r"/in/tree .*comes too slowly: a gateway of its own gave less than 128 ?KiB"):
             fetching(GatewayStore(url), 60, Bounds(pace=pace)).data(spec, folder)
@@ -272,10 +272,10 @@ def test_data__store_that_drips__is_given_up_after_a_window_of_too_little(jobs: 
 
 
 def test_supply__time_that_this_machine_takes__is_not_the_stores(jobs: Jobs) -> None:
-    asked = Supply(jobs.store, time.monotonic() + 60, threading.Event(), Pace(window=0.3, floor=1 << 30))
+    asked = Supply(jobs.store, time.monotonic() + 60, threading.Event(), Pace(window=1.0, floor=1 << 30))
     for _ in range(5):
         asked.get_block(jobs.data.cid)
-        time.sleep(0.1)
+        time.sleep(0.3)
 
 
 @pytest.mark.net

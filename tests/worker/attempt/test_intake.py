@@ -87,19 +87,19 @@ def test_refusal__store_that_hangs__takes_nothing_and_keeps_nobody_waiting(
     store: Moody, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop asks in every round, and beats in the same thread."""
-    monkeypatch.setattr(intake, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(intake, "PATIENCE_SECONDS", 1.0)  # no write of a busy machine takes as long
     monkeypatch.setattr(intake, "EVERY_SECONDS", 0.0)
     taking = Intake(store, nothing)
     taking.begin()
     wait(lambda: taking.refusal() == "")
     store.free.clear()
     began = time.monotonic()
-    wait(lambda: "has not answered for" in taking.refusal(), 10)
+    wait(lambda: "has not answered for" in taking.refusal(), 15)
     tried = store.tried
     for _ in range(100):
         assert taking.refusal()
         time.sleep(0.001)
-    assert time.monotonic() - began < 10 and store.tried == tried, "one trial hangs, and no second is begun"
+    assert time.monotonic() - began < 18 and store.tried == tried, "one trial hangs, and no second is begun"
     store.free.set()
     wait(lambda: taking.refusal() == "")
 
@@ -144,7 +144,7 @@ def test_tell__results_that_are_refused_again_and_again__put_off_no_trial(
     taking = Intake(store, nothing)
     taking.begin()
     taking.wait(30)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while store.tried < 3 and time.monotonic() < end:
         taking.tell("the upload was refused")
         taking.refusal()
