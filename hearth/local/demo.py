@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -600,24 +600,52 @@ def _collect(stage: DemoStage) -> None:
         stage.say(
             f"{name}: {results['verdict']}, exit code {process.returncode}, {results['verified']} results verified"
         )
-        if name in (SPOILT, ATTESTED):
-            stage.say(f"  accuracy.json: {(folder / 'accuracy.json').read_text(encoding='utf-8').strip()}")
-        elif name == RESUME:
-            steps = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-            stage.say(f"  result.json: {json.dumps(steps)}")
-            _check_steps(stage, report["job"], steps["steps_of_attempts"])
-        elif name == "numpy-train":
-            stage.say(f"  metrics.json: {(folder / 'metrics.json').read_text(encoding='utf-8').strip()}")
-        elif name == FAILING:
-            stage.say(f"  its last words: {str(results['failure']['stderr_tail']).strip()[-120:]}")
-        elif name == ORPHAN:
-            stage.say(f"  {report['error']['message']}")
-        elif name == NEWCOMERS:
-            counted = stage.client.jobs.get(
-                report["job"], folder=stage.folder / "counted", reduce=EXAMPLES / "wordcount-array" / "reduce.py"
-            )
-            for line in str(counted["reduced"]).splitlines()[-4:]:
-                stage.say(f"  {line.strip()}")
+        if name in SHOWN:
+            SHOWN[name](stage, report, folder)
+
+
+def _show_file(name: str) -> Callable[[DemoStage, dict[str, Any], Path], None]:
+    """Return what shows a small file of a result."""
+
+    def show(stage: DemoStage, report: dict[str, Any], folder: Path) -> None:
+        stage.say(f"  {name}: {(folder / name).read_text(encoding='utf-8').strip()}")
+
+    return show
+
+
+def _show_count(stage: DemoStage, report: dict[str, Any], folder: Path) -> None:
+    steps = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    stage.say(f"  result.json: {json.dumps(steps)}")
+    _check_steps(stage, report["job"], steps["steps_of_attempts"])
+
+
+def _show_last_words(stage: DemoStage, report: dict[str, Any], folder: Path) -> None:
+    stage.say(f"  its last words: {str(report['results']['failure']['stderr_tail']).strip()[-120:]}")
+
+
+def _show_error(stage: DemoStage, report: dict[str, Any], folder: Path) -> None:
+    stage.say(f"  {report['error']['message']}")
+
+
+def _show_sum(stage: DemoStage, report: dict[str, Any], folder: Path) -> None:
+    """Add an array up, and show the end of what it comes to."""
+    counted = stage.client.jobs.get(
+        report["job"], folder=stage.folder / "counted", reduce=EXAMPLES / "wordcount-array" / "reduce.py"
+    )
+    for line in str(counted["reduced"]).splitlines()[-4:]:
+        stage.say(f"  {line.strip()}")
+
+
+SHOWN: Final[dict[str, Callable[[DemoStage, dict[str, Any], Path], None]]] = {
+    SPOILT: _show_file("accuracy.json"),
+    ATTESTED: _show_file("accuracy.json"),
+    "numpy-train": _show_file("metrics.json"),
+    RESUME: _show_count,
+    FAILING: _show_last_words,
+    ORPHAN: _show_error,
+    NEWCOMERS: _show_sum,
+}
+"""What is shown of a job's results, given what its command printed and the folder of its results, by its name."""
 
 
 def _check_steps(stage: DemoStage, job: str, steps: list[int]) -> None:

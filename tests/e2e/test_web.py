@@ -569,6 +569,11 @@ def test_market__its_offers__are_those_of_the_command_by_the_same_filters(
     page.fill("input[placeholder='2/h']", "0.60/h")
     page.keyboard.press("Enter")
     follows(page, offers, lambda: offered(market, "--max-price", "0.60/h"), "the offers at most at that ask")
+    # What stands in a box is asked for with a choice beside it.
+    page.fill("input[placeholder='2/h']", "0.5/h")
+    page.select_option("main select >> nth=1", zone)
+    page.wait_for_selector("text=No live node fits")
+    assert "most=0.5" in page.url and f"zone={zone}" in page.url
     page.fill("input[placeholder='2/h']", "2\u202e/x")
     page.keyboard.press("Enter")
     page.wait_for_selector(".failure >> text=BAD_RATE")

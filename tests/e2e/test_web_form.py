@@ -62,6 +62,29 @@ def test_form__typed_faster_than_it_is_drawn__loses_no_key(desk: Desk[WebWallet]
     page.wait_for_function("(name) => document.querySelector('#job-file').value.includes(name)", arg=name)
 
 
+def test_form__while_its_first_text_is_read__is_closed_and_takes_no_change(desk: Desk[WebWallet]) -> None:
+    """What was changed then would be lost: it would be one of a text that nobody has read."""
+    page = desk.page
+    page.goto(serve(desk.place))
+    page.click("nav a[href='#/submit']")
+    formed(page)
+    page.fill("#form-name", "a draft to read")
+    page.wait_for_function("() => Object.values(localStorage).some((one) => one.includes('a draft to read'))")
+    page.add_init_script("""
+      window.states = [];
+      new MutationObserver(() => {
+        const form = document.querySelector("#job-form");
+        if (form) window.states.push(`busy ${form.ariaBusy}, closed ${form.disabled}`);
+      }).observe(document, { subtree: true, childList: true, attributes: true });
+    """)
+    page.reload()
+    formed(page)
+    assert page.input_value("#form-name") == "a draft to read"
+    states = page.evaluate("() => window.states")
+    assert "busy true, closed true" in states and states[-1] == "busy false, closed false"
+    assert "busy true, closed false" not in states
+
+
 def test_form__by_the_keyboard_alone__posts_a_job(desk: Desk[WebWallet]) -> None:
     page, keys = desk.page, desk.page.keyboard
     page.goto(serve(desk.place))

@@ -15,7 +15,7 @@ export const ASKED = ["state", "submitter", "name"] as const;
 
 export type Asked = Readonly<Record<(typeof ASKED)[number], string>>;
 
-export const STATES: readonly string[] = ["", ...STATE_NAMES, "ended"];
+export const STATES: readonly string[] = [...STATE_NAMES, "ended"];
 
 // Read them from an address, which anybody may have written: nothing of it filters without being seen.
 export function askedIn(query: ReadonlyMap<string, string>): Asked {

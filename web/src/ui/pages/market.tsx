@@ -11,6 +11,7 @@ import { ZONES } from "../../generated/zones";
 import { useCourse } from "../course";
 import { useFleet } from "../fleet";
 import type { Context } from "../main";
+import { Choice } from "../parts/choice";
 import { Failure } from "../parts/failure";
 import { Ladders, Past } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
@@ -24,6 +25,8 @@ import { hrefOf, useRoute } from "../router";
 import { WORDS } from "../words";
 
 const FIELDS = ["gpu", "vram", "most", "zone"] as const;
+const TIERS = MODELS.map(({ slug }) => slug);
+const SLUGS = ZONES.map(({ slug }) => slug);
 type Texts = Readonly<Record<(typeof FIELDS)[number], string>>;
 
 export function MarketPage({ context }: { readonly context: Context }) {
@@ -130,34 +133,18 @@ function Filters({ texts, go }: FilterProps) {
   const [most, setMost] = useState(texts.most);
   useEffect(() => setVram(texts.vram), [texts.vram]);
   useEffect(() => setMost(texts.most), [texts.most]);
+  // What stands in the boxes is asked for with whatever is changed beside them.
+  const ask = (more: Partial<Texts>): void => go({ vram: vram.trim(), most: most.trim(), ...more });
   return (
     <form
       class="row"
       onSubmit={(event) => {
         event.preventDefault();
-        go({ vram: vram.trim(), most: most.trim() });
+        ask({});
       }}
     >
-      <label>
-        GPU, this or better{" "}
-        <select value={texts.gpu} onChange={(event) => go({ gpu: event.currentTarget.value })}>
-          {["", ...MODELS.map(({ slug }) => slug)].map((slug) => (
-            <option key={slug} value={slug}>
-              {slug === "" ? "any or none" : slug}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Zone{" "}
-        <select value={texts.zone} onChange={(event) => go({ zone: event.currentTarget.value })}>
-          {["", ...ZONES.map(({ slug }) => slug)].map((slug) => (
-            <option key={slug} value={slug}>
-              {slug === "" ? "any" : slug}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice name="GPU, this or better" none="any or none" words={TIERS} value={texts.gpu} pick={(gpu) => ask({ gpu })} />
+      <Choice name="Zone" none="any" words={SLUGS} value={texts.zone} pick={(zone) => ask({ zone })} />
       <label>
         GPU memory, at least <input value={vram} placeholder="40GiB" size={8} spellcheck={false} onInput={(event) => setVram(event.currentTarget.value)} />
       </label>

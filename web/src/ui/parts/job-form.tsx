@@ -49,7 +49,7 @@ export function JobForm({ file, errors }: Props) {
       (why: unknown) => take((last) => ({ text, data: last.data, why })),
     );
   }, [text]);
-  // Until a text was read, a change would be one of the text before it.
+  // Until a text was read, a change would be one of the text before it; while the first one is, nothing can be changed.
   const open = held.text === text && held.why === undefined;
   const plain = text.trim() === "" || dumpValues(held.data) === text;
   const change = (where: Location, value: Value | undefined): void => {
@@ -72,7 +72,7 @@ export function JobForm({ file, errors }: Props) {
   };
   const desk: Desk = { data: held.data, faults, change, pick };
   return (
-    <fieldset id="job-form" aria-busy={held.text !== text} disabled={held.text === text && held.why !== undefined}>
+    <fieldset id="job-form" aria-busy={held.text !== text} disabled={held.text === text ? held.why !== undefined : held.text === ""}>
       <legend><h2>The job as a form</h2></legend>
       {held.why !== undefined && held.text === text && (
         <p class="fault" id="form-closed">

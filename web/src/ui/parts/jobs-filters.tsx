@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { labelled } from "../../data/addresses";
 import { ASKED, type Asked, MINE, STATES } from "../jobs-asked";
 import { hrefOf } from "../router";
+import { Choice } from "./choice";
 
 export function Filters({ asked }: { readonly asked: Asked }) {
   const [submitter, setSubmitter] = useState("");
@@ -25,16 +26,7 @@ export function Filters({ asked }: { readonly asked: Asked }) {
         go({});
       }}
     >
-      <label>
-        State{" "}
-        <select value={asked.state} onChange={(event) => go({ state: event.currentTarget.value })}>
-          {STATES.map((one) => (
-            <option key={one} value={one}>
-              {one === "" ? "any" : one}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice name="State" none="any" words={STATES} value={asked.state} pick={(state) => go({ state })} />
       <label>
         Submitter{" "}
         <input type="text" value={submitter} placeholder="0x…" spellcheck={false} onInput={(event) => setSubmitter(event.currentTarget.value)} />
