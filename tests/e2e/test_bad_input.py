@@ -287,7 +287,7 @@ def test_submit__job_that_fails__exit_100_with_its_status_and_books_that_add_up(
         ("exit", ["sh", "-c", "exit 4"], "10s", "exit"),
         ("oom", ["sh", "-c", "tail /dev/zero"], "20s", "oom"),
         # Of less a busy machine would not begin the container in time to be sure of its bond, and give it back.
-        ("timeout", ["sleep", "60"], "10s", "timeout"),
+        ("timeout", ["sleep", "60"], "20s", "timeout"),
     ],
 )
 def test_submit__container_that_fails__exit_100(
