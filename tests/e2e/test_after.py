@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,17 +28,8 @@ class After:
         self.place = place
         self.folder = place.home / "jobs"
         self.folder.mkdir()
-        self._start_worker()
-
-    def _start_worker(self) -> None:
-        """Start a worker that leaves it to the submitter to accept its results."""
-        path = self.place.worker_file()
-        text, count = re.subn(r"(?m)^\[accept\].*$", '[accept]\nsettle_after = "1h"', path.read_text())
-        assert count == 1
-        path.write_text(text)
-        told = self.say("worker", "register", "--config", str(path), "--stake", "20", "--json").json
-        self.place.start("worker", "-m", "worker", "--config", str(path))
-        self.place.wait_beat(int(told["node"]))
+        # Its results are the submitter's to accept.
+        place.start_worker(place.worker_file(settle_after="1h"))
 
     def say(self, *arguments: str, code: int = 0) -> Said:
         told = self.place.hearth(*arguments)

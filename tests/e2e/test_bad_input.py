@@ -302,10 +302,7 @@ def test_submit__container_that_fails__exit_100(
         path = place.worker_file("worker3")
         registry = f'\n[docker]\nregistries = ["{image.partition("/")[0]}"]\n'
         path.write_text(path.read_text().replace('["wasm"]', '["docker"]') + registry)
-        told = place.hearth("worker", "register", "--config", str(path), "--stake", "20", "--json")
-        assert told.code == 0, told.out
-        place.start("worker3", "-m", "worker", "--config", str(path))
-        place.wait_beat(int(told.json["node"]))
+        place.start_worker(path, "worker3")
     text = GOOD.replace("runtime: wasm", "runtime: docker").replace('module: "./good.wasm"', f'image: "{image}"')
     text = text.replace("runtime: 10s", f"runtime: {limits}") + f"command: {json.dumps(command)}\n"
     file = Path(names["job"]).with_name(f"docker-{name}.yaml")

@@ -420,7 +420,9 @@ def _stopped_with(pid: int, saved: Path, transaction: bytes) -> bool:
     """
     os.kill(pid, signal.SIGSTOP)
     with contextlib.suppress(ValueError):
-        if transaction.hex() in json.dumps(json.loads(_read(saved))):
+        text = _read(saved)
+        json.loads(text)  # it is whole
+        if transaction.hex().encode() in text:
             return True
     os.kill(pid, signal.SIGCONT)
     return False

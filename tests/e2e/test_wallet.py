@@ -89,14 +89,11 @@ def test_wallet_send__killed_and_called_again__pays_once(place: Town, point: str
 @pytest.mark.parametrize("place", ["native"], indirect=True)
 def test_wallet_send__again_before_the_last_is_mined__refused(place: Town) -> None:
     friend = "0x" + "ab" * 20
-    place.rpc("evm_setIntervalMining", 0)
-    try:
+    with place.still():
         slow = _send(place, friend, "0.5", "--timeout", "1s")
         assert slow.code == 4 and slow.error["code"] == "TX_PENDING"
         again = _send(place, friend, "0.5", "--again")
         assert again.code == 4 and again.error["code"] == "TX_PENDING" and "without --again" in again.error["hint"]
-    finally:
-        place.rpc("evm_setIntervalMining", 1)
     assert _send(place, friend, "0.5").json["already_sent"] is True
     assert place.session.market.port.balance(friend) == ETHER // 2
 

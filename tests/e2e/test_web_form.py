@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hearth.spec import parse_spec
-from tests.kit.browser import shoot, tab_to
+from tests.kit.browser import shoot, slow_processor, tab_to
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import keeps_nobody_out
 from tests.kit.web_desk import OPEN, Desk, serve
@@ -54,7 +54,7 @@ def test_form__typed_faster_than_it_is_drawn__loses_no_key(desk: Desk[WebWallet]
     page.goto(serve(desk.place))
     page.click("nav a[href='#/submit']")
     formed(page)
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 20})
+    slow_processor(page, 20)
     page.focus("#form-name")
     page.keyboard.type(name, delay=60)
     assert page.input_value("#form-name") == name
@@ -238,7 +238,7 @@ def test_boxes__stand_only_where_they_apply__and_come_back_without_their_ticks(d
     assert not page.get_by_label(DEAR).is_checked()
     desk.sign()
     # The first one is of its plan, and stood there before. Until the second comes, what is journalled was read too.
-    page.locator("[role=alert]:has-text('PRICE_TOO_LOW')").nth(1).wait_for()
+    desk.alert("PRICE_TOO_LOW", before=1)
     assert page.get_by_label(TWICE).count() == 0
     desk.anyway()
     desk.sign()

@@ -43,15 +43,7 @@ class Left:
 
     def _worker(self) -> int:
         """Start a worker that leaves its results to others for long: none is settled before it is killed."""
-        place, path = self.place, self.place.worker_file(slots=3)
-        text = path.read_text(encoding="utf-8")
-        assert text.count("\n[accept]") == 1
-        path.write_text(text.replace("\n[accept]", '\n[accept]\nsettle_after = "10m"\n#'), encoding="utf-8")
-        told = place.hearth("worker", "register", "--config", str(path), "--stake", "20", "--json")
-        assert told.code == 0, told.err + told.out
-        place.start("worker", "-m", "worker", "--config", str(path))
-        place.wait_beat(int(told.json["node"]))
-        return int(told.json["node"])
+        return self.place.start_worker(self.place.worker_file(slots=3, settle_after="10m"))
 
     def _post(self, name: str, module: Path) -> str:
         path = self._folder / f"{name}.yaml"

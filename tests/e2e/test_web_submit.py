@@ -280,9 +280,7 @@ def test_submit__a_dear_job_for_nobody__is_refused_with_the_price_that_would_do(
     desk.page.uncheck("text=Post it anyway, though no worker can take it")
     desk.sign()
     # The first one is of its plan, and stood there before.
-    said = desk.page.locator("[role=alert]:has-text('PRICE_TOO_LOW')").nth(1)
-    said.wait_for()
-    assert 'max_rate: "0.6' in said.inner_text()
+    assert 'max_rate: "0.6' in desk.alert("PRICE_TOO_LOW", before=1)
     desk.page.fill("#rate", "100")
 
     assert desk.page.inner_text("#at-rate").startswith("1 can take it")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,20 +27,29 @@ SLOW = "HEARTH_SLOW_PAGE"
 
 Else it does only where a machine is busy.
 """
-_SLOWED = {
-    "processor": "",
-    "network": """(() => {
-      const fetched = window.fetch;
-      window.fetch = (...asked) => fetched(...asked).then(
-        (answer) => new Promise((later) => setTimeout(later, Math.random() * 300, answer)));
-    })()""",
-    "disk": """Object.defineProperty(IDBOpenDBRequest.prototype, "onsuccess", {
-      set(tell) {
-        this.addEventListener("success", (event) => setTimeout(() => tell.call(this, event), Math.random() * 1000));
-      },
-    })""",
+_LATE_ANSWERS = """(() => {
+  const fetched = window.fetch;
+  window.fetch = (...asked) => fetched(...asked).then(
+    (answer) => new Promise((later) => setTimeout(later, Math.random() * 300, answer)));
+})()"""
+_LATE_DATABASES = """Object.defineProperty(IDBOpenDBRequest.prototype, "onsuccess", {
+  set(tell) {
+    this.addEventListener("success", (event) => setTimeout(() => tell.call(this, event), Math.random() * 1000));
+  },
+})"""
+
+
+def slow_processor(page: Page, rate: float) -> None:
+    """Make a page's processor so many times slower."""
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": rate})
+
+
+_SLOWED: dict[str, Callable[[Page], None]] = {
+    "processor": lambda page: slow_processor(page, 6),
+    "network": lambda page: page.add_init_script(_LATE_ANSWERS),
+    "disk": lambda page: page.add_init_script(_LATE_DATABASES),
 }
-"""By its name, the script that makes it slow: answers, and databases that open, come late, each at its own time."""
+"""By its name, what makes it slow: answers, and databases that open, come late, each at its own time."""
 
 
 def require_chromium() -> str:
@@ -74,9 +83,7 @@ class Watched:
         self.page.set_default_timeout(20_000)
         for slow in filter(None, os.environ.get(SLOW, "").split(",")):
             self.page.set_default_timeout(60_000)
-            self.page.add_init_script(_SLOWED[slow])
-            if slow == "processor":
-                context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": 6})
+            _SLOWED[slow](self.page)
         self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
         # Choosers of files are the test's from the start. One that is expected only as a key is pressed may be opened,

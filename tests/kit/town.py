@@ -108,9 +108,15 @@ class Town(RunningMarket):
         return hearth(self.home, *arguments, environ=environ)
 
     def worker_file(
-        self, name: str = "worker", *, price: str = "0.60/h", slots: int = 2, extra: Sequence[str] = ()
+        self,
+        name: str = "worker",
+        *,
+        price: str = "0.60/h",
+        slots: int = 2,
+        extra: Sequence[str] = (),
+        settle_after: str = "",
     ) -> Path:
-        """Write a worker.toml and return its path."""
+        """Write a worker.toml and return its path; `settle_after` is how long its results are left to others."""
         path = self.home / f"{name}.toml"
         told = self.hearth(
             *("worker", "init", "--account", name, "--config", str(path), "--price", price, "--country", "de"),
@@ -118,11 +124,20 @@ class Town(RunningMarket):
             *("--gpus", "none", "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", *extra),
         )
         assert told.code == 0, told.err
+        if settle_after:
+            text = path.read_text(encoding="utf-8")
+            assert text.count("\n[accept]") == 1
+            path.write_text(
+                text.replace("\n[accept]", f'\n[accept]\nsettle_after = "{settle_after}"\n#'), encoding="utf-8"
+            )
         return path
 
     def add_worker(self, name: str = "worker", *, price: str = "0.60/h", slots: int = 2, stake: str = "20") -> int:
         """Register a worker, start its process, and return its node once it beats."""
-        path = self.worker_file(name, price=price, slots=slots)
+        return self.start_worker(self.worker_file(name, price=price, slots=slots), name, stake=stake)
+
+    def start_worker(self, path: Path, name: str = "worker", *, stake: str = "20") -> int:
+        """Register the worker of a worker.toml, start its process, and return its node once it beats."""
         told = self.hearth("worker", "register", "--config", str(path), "--stake", stake, "--json")
         assert told.code == 0, told.err + told.out
         node = int(told.json["node"])

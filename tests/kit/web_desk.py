@@ -104,8 +104,8 @@ class Desk(Generic[Wallet]):
         assert found is not None, self.page.url
         return found.group(1)
 
-    def alert(self, code: str) -> str:
-        """Return the refusal that says a code."""
-        found = self.page.locator(f"[role=alert]:has-text('{code}')").first
+    def alert(self, code: str, *, before: int = 0) -> str:
+        """Return the refusal that says a code, the one after those of it that stood there `before`."""
+        found = self.page.locator(f"[role=alert]:has-text('{code}')").nth(before)
         found.wait_for()
         return found.inner_text()

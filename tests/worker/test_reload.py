@@ -128,15 +128,14 @@ def test_run__chain_that_mines_on_demand_has_been_idle__is_asked_and_trusted(
     clock.write_text("0")
     job = scenario.post()
     rpc = exchange.chain.rpc
-    rpc("evm_setIntervalMining", 0)
-    rpc("evm_setAutomine", True)
-    try:
-        wait(lambda: time.time() - exchange.chain.head().timestamp > 7, "the chain is idle")
-        start_with_clock(scenario, clock)
-        scenario.settled(job, seconds=60)
-    finally:
-        rpc("evm_setAutomine", False)
-        rpc("evm_setIntervalMining", 1)
+    with exchange.still():
+        rpc("evm_setAutomine", True)
+        try:
+            wait(lambda: time.time() - exchange.chain.head().timestamp > 7, "the chain is idle")
+            start_with_clock(scenario, clock)
+            scenario.settled(job, seconds=60)
+        finally:
+            rpc("evm_setAutomine", False)
     assert '"hold": "clock_skew"' not in scenario.log()
     scenario.stop()
     scenario.assert_once(job)

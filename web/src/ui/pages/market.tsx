@@ -24,9 +24,9 @@ import { Zones } from "../parts/zones";
 import { hrefOf, useRoute } from "../router";
 import { WORDS } from "../words";
 
-const FIELDS = ["gpu", "vram", "most", "zone"] as const;
 const TIERS = MODELS.map(({ slug }) => slug);
 const SLUGS = ZONES.map(({ slug }) => slug);
+const FIELDS = ["gpu", "vram", "most", "zone"] as const;
 type Texts = Readonly<Record<(typeof FIELDS)[number], string>>;
 
 export function MarketPage({ context }: { readonly context: Context }) {
