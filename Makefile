@@ -24,6 +24,8 @@ NODE_STAMP := $(if $(NODE_FITS),,.venv-node/.stamp)
 export PATH := $(VENV)/bin:$(if $(NODE_FITS),,$(NODE_VENV)/bin:)$(PATH)
 export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
+# Some machines forbid it: then each of a thousand processes that the tests start compiles the project anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 PIP_QUIET := --disable-pip-version-check --no-input --quiet
 PIP_LOCKED := $(PIP_QUIET) --require-hashes
@@ -47,8 +49,8 @@ SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 CHAOS ?= .build/chaos.jsonl
 
-.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
-	web web-check web-tables web-tables-check web-types artifacts-check schemas-check clear-signing clear-signing-check test demo fuzz fuzz-parsers walk abuse mutants mutate wheel bench bench-gas \
+.PHONY: help setup deep check lint types rooms prose contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
+	web web-check web-tables web-tables-check web-types artifacts-check schemas-check clear-signing clear-signing-check test demo fuzz fuzz-parsers walk abuse mutants mutants-check mutate wheel bench bench-gas \
 	bench-forks bench-rate bench-smallest-job chaos slow-page soak test-docker lanes reasons artifacts schemas lock lock-check \
 	format clean \
 	services-up services-down
@@ -61,7 +63,7 @@ help: ## list the commands
 BEGIN := printf 'set-up: %s ... '
 SIZE = du -sh $(1) | cut -f 1
 
-setup: .venv/.stamp-project node_modules/.stamp web/node_modules/.stamp .venv-format/.stamp ## everything the other commands need
+setup: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid .venv-format/.stamp ## everything the other commands need
 
 .venv/.stamp-venv:
 	@test -n "$(PYTHON)" || { echo "this needs Python 3.11 or 3.12 with venv (Debian: apt-get install python3-venv);" \
@@ -115,10 +117,16 @@ web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc $(NOD
 	@$(call SIZE,web/node_modules)
 	@touch $@
 
+# Built from the locked tools and the sources alone: who builds it gets the same bytes, and the same CID.
+WEB_SOURCES := web/package-lock.json web/vite.config.ts web/index.html tools/build_web.py $(shell find web/src -type f)
+hearth/web/app.cid: $(WEB_SOURCES) web/node_modules/.stamp .venv/.stamp-project
+	@$(BEGIN) "the page into hearth/web/app"
+	@$(PY) -m tools.build_web
+
 # ---- checks ----
 
-check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check ## every static check
-check: reasons-check artifacts-check schemas-check clear-signing-check web-tables-check web-types web-check
+check: lint types rooms prose contracts-format contracts-bytes contracts-forms lanes-check ## every static check
+check: mutants-check reasons-check artifacts-check schemas-check clear-signing-check web-tables-check web-types web-check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -130,6 +138,9 @@ types: .venv/.stamp-project
 rooms: .venv/.stamp-project
 	$(PY) -m tools.check_rooms
 	$(PY) -m tools.shape
+
+prose: .venv/.stamp-project ## sentence lengths and words of the pages that people read first
+	$(PY) -m tools.prose
 
 contracts-format: .venv-format/.stamp
 	@test -z "$(VYPER_FILES)" || $(MAMUSHI) --check $(VYPER_FILES)
@@ -146,13 +157,16 @@ lanes-check: .venv/.stamp-project
 reasons-check: .venv/.stamp-project
 	$(PY) -m tools.reasons --check
 
+mutants-check: .venv/.stamp-project
+	$(PY) -m tools.mutants --check
+
 web-tables-check: .venv/.stamp-project
 	$(PY) -m tools.web_tables --check
 
 web-types: web/node_modules/.stamp
 	cd web && node node_modules/typescript/bin/tsc --noEmit
 
-web-check: web/node_modules/.stamp .venv/.stamp-project
+web-check: hearth/web/app.cid
 	$(PY) -m tools.build_web --check
 
 artifacts-check: .venv/.stamp-project
@@ -168,8 +182,13 @@ clear-signing-check: .venv/.stamp-project
 
 # Groups (tests/conftest.py): what talks to shared services runs on one worker, one test after the other. Four workers
 # for two cores, because a market of processes mostly waits for blocks.
-test: .venv/.stamp-project node_modules/.stamp web/node_modules/.stamp ## every test
-	$(PYTEST) -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+test: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid ## each thing proven once, on the real parts
+	$(PYTEST) -m "not deep" -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+
+# Hours. In the order in which a bug is likeliest to show.
+deep: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid ## what `make test` leaves out: second ways, faults, long runs
+	$(PYTEST) -m deep -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	$(MAKE) --no-print-directory test-docker slow-page chaos soak fuzz mutants
 
 fuzz: .venv/.stamp-project node_modules/.stamp ## property tests, state machines and parsers, many examples, a new seed
 	@echo "fuzz: to repeat: make fuzz FUZZ_SEED=$(FUZZ_SEED)"
@@ -218,7 +237,7 @@ soak: .venv/.stamp-project node_modules/.stamp ## a market under a fault every 2
 abuse: .venv/.stamp-project node_modules/.stamp ## abuse programs through a worker, and each without its defence
 	$(PYTEST) tests/abuse -s $(PYTEST_ARGS)
 
-mutants: .venv/.stamp-project node_modules/.stamp ## apply each mutant to a copy: the suite must turn red
+mutants: .venv/.stamp-project node_modules/.stamp ## put each mutant into a copy: its tests must turn red
 	$(WITH_SERVICES) $(PY) -m tools.mutants $(MUTANTS)
 
 # A sample of a new seed, counted apart from the record of docs/ASSURANCE.md. It ends red where a mutant survives that
@@ -255,7 +274,7 @@ services-up: .venv/.stamp-project ## Docker engine, image registry, Kubo and get
 services-down: .venv/.stamp-project
 	$(PY) -m tools.services down
 
-wheel: .venv/.stamp-project ## the package that users install, into dist/
+wheel: .venv/.stamp-project hearth/web/app.cid ## the package that users install, into dist/
 	rm -rf build dist
 	$(PY) -m pip wheel $(PIP_QUIET) --no-deps --no-index --find-links $(WHEELS) --wheel-dir dist .
 	rm -rf build
@@ -272,8 +291,8 @@ reasons: .venv/.stamp-project ## write reasons.vy and reason_texts.vy from the t
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts
 
-web: web/node_modules/.stamp .venv/.stamp-project ## build the page into hearth/web/app, and name its CID
-	$(PY) -m tools.build_web
+web: hearth/web/app.cid ## build the page into hearth/web/app where its sources have changed, and name its CID
+	@cat $<
 
 web-tables: .venv/.stamp-project ## write the library's tables for the page into web/src/generated
 	$(PY) -m tools.web_tables

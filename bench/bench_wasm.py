@@ -26,7 +26,9 @@ from typing import Any, Final
 import click
 
 from bench.bench_match import machine
+from hearth.base.wasm_engine import engine_of
 from hearth.protocol import wasi as preview1
+from hearth.protocol.wasi import ENGINE_CONFIG
 from worker.runtimes import wasi, wasm_child
 from worker.runtimes.base import RunRequest, SandboxLimits
 from worker.runtimes.wasi_files import MAX_FDS, MAX_LISTED, Mount, Quota
@@ -277,7 +279,7 @@ def measure(case: Case, mounts: list[Mount], sink: int) -> tuple[float, float]:
     """Return the fuel and the nanoseconds of one turn of a case: turns enough for a round, the fastest of ROUNDS."""
     import wasmtime
 
-    engine = wasm_child.make_engine()
+    engine = engine_of(ENGINE_CONFIG)
     module = wasmtime.Module(engine, wasmtime.wat2wasm(text_of(case)))
     turns = 1
     found: list[tuple[float, float]] = []

@@ -206,11 +206,11 @@ def page_part() -> str:
     """Return the part of docs/KEEPER.md that this command writes."""
     tables = said_of(PAGE_GWEI, per_ether=PER_ETHER, decimals=6, coins="1")
     return f"""
-The keeper fee that a job must have for each kind of work to be worth its gas: with the public profile's amounts, an
-ERC-20 of which {PER_ETHER} are worth an ether, `max_loss = 0`, and the rest as `keeper.toml` has it by default. For
-another chain's fees: `python -m bench.smallest_job --gwei 0.01 --per-ether 2500`. What a rollup charges for data comes
-on top. A keeper fee is at least the policy's minimum, and above that at most the price; where the job file names none,
-it is 1 % of the price.
+The tables say which keeper fee a job must have for each kind of work to be worth its gas. They go by the public
+profile's amounts, an ERC-20 of which {PER_ETHER} are worth an ether, `max_loss = 0`, and the other defaults of
+`keeper.toml`. For another chain's fees: `python -m bench.smallest_job --gwei 0.01 --per-ether 2500`. What a rollup
+charges for data comes on top. A keeper fee is at least the policy's minimum, and above that at most the price. Where
+the job file names none, it is 1 % of the price.
 
 {tables}
 """

@@ -1,4 +1,4 @@
-"""Start a keeper: `python -m keeper --config keeper.toml`.
+"""Start a keeper: `python -P -m keeper --config keeper.toml`.
 
 Settings are read and checked here, once; everything below gets them handed in. Exit codes are those of the errors in
 hearth.base.errors; 0 after SIGTERM, SIGINT or the asked number of cycles.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hearth.cli.leaf import Leaf, Run
+from hearth.cli.leaf import OUT, Leaf, Run
 from hearth.cli.output import table
 from hearth.cli.root import Group
 from keeper.manage import Keeping
@@ -75,7 +75,7 @@ def keeper_status(run: Run, config: Path | None) -> None:
 @keeper.command("bundle", cls=Leaf)
 @_CONFIG
 @click.option("--log", type=click.Path(path_type=Path), help="The keeper's log, whose last lines go in; - is stdin.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it here; by default it is printed.")
+@click.option("--out", type=OUT, help="Write it here; by default it is printed.")
 def keeper_bundle(run: Run, config: Path | None, log: Path | None, out: Path | None) -> None:
     """Collect what whoever helps you has to know, with every secret taken out."""
     run.save(lambda: Keeping(run.client, config).bundle(log), out)

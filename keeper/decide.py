@@ -327,8 +327,8 @@ class _Decision:
 
     def unmatched(self, job: JobRow, row: UnitRow, read: Unit, name: str) -> Skip:
         """Say why no node is proposed, and of one that fits but is not trusted now, until when."""
-        excluded = f"; node {read.node} is excluded, since it had the unit last" if read.node else ""
-        why = f"no node can take it now{excluded}"
+        last = "let it pass, and can only claim it" if read.lapses else "is excluded, since it had the unit last"
+        why = "no node can be proposed now" + (f"; node {read.node} {last}" if read.node else "")
         fits = self.winner(job, row, {*self.full(formulas.ask_of(job.terms, job.policy)), int(read.node)})
         if fits is None:
             return Skip(name, why)

@@ -6,12 +6,12 @@ It is not ready while it cannot do its work: behind the chain, without gas money
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Histogram
 
-from hearth.daemon.health import Health, Server
+from hearth.daemon.health import Health, Pages, Server
 from hearth.daemon.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class KeeperHealth(Health):
         self.metrics.ready.set(0 if unready else 1)
         self.turn()
 
-    def serve(self, address: tuple[str, int]) -> Server:
-        """Serve metrics, probes and /status. Raises ConfigError where the address cannot be had."""
-        return Server(address, self.metrics.registry, self, {"/status": lambda: self.status or {}}, component="keeper")
+    def serve(self, address: tuple[str, int], hosts: Collection[str] = ()) -> Server:
+        """Serve metrics, probes and /status, under the names of `hosts` too. Raises ConfigError as `Server` does."""
+        pages: Pages = {"/status": lambda: self.status or {}}
+        return Server(address, self.metrics.registry, self, pages, hosts=hosts, component="keeper")

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import ConfigError
+from hearth.base.files import AnyPath, path_of
 from hearth.protocol.types import ZERO_ADDRESS
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 class Keeping:
     """The keeper of a keeper.toml, or, without one, of a client's home folder."""
 
-    def __init__(self, client: Client, config: Path | None = None) -> None:
+    def __init__(self, client: Client, config: AnyPath | None = None) -> None:
         """Read nothing yet."""
         self.session = client.session
-        self._config = config
+        self._config = path_of(config)
 
     def list(self) -> KeeperWork:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
@@ -98,12 +98,12 @@ class Keeping:
             keeper.market.check()
             return explain(keeper, job_id)
 
-    def bundle(self, log: Path | None = None) -> KeeperBundle:
+    def bundle(self, log: AnyPath | None = None) -> KeeperBundle:
         """Return what whoever helps has to know of this keeper, with every secret taken out."""
         from keeper.bundle import bundle
 
         signs = self._config is not None
-        return bundle(self._settings(signs=signs), self.session.settings, log)
+        return bundle(self._settings(signs=signs), self.session.settings, path_of(log))
 
     def _settings(self, *, signs: bool) -> Settings:
         """Return the settings of a keeper.toml, or, without one, those that follow from this client's."""
@@ -119,6 +119,7 @@ class Keeping:
             "network": str(network_file(self.session.settings).resolve()),
             "home": str(home),
             "rpc": rpc_urls(self.session.settings, self.session.network),
+            "code": self.session.settings.code,
         }
         if self.session.local:
             # A local chain has blocks of a second and nobody to share the work with.

@@ -84,8 +84,8 @@ def run_keeper(
     set_level(keeper.settings.log_level)
     keeper.reloader = reloader
     keeper.start()
-    address = keeper.settings.metrics.address
-    if address is not None:
-        stack.callback(keeper.health.serve(address).close)
+    metrics = keeper.settings.metrics
+    if metrics.address is not None:
+        stack.callback(keeper.health.serve(metrics.address, metrics.hosts).close)
     stop_on_signals(keeper.stop)
     keeper.run(cycles)

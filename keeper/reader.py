@@ -169,13 +169,16 @@ class Reader:
         log.warning("index.rebuild", cause=cause)
         self._metrics.rebuilds.labels(cause).inc()
         self._cursor.close()
-        self._begin()
+        self._begin(self._cursor.blooms)
 
-    def _begin(self) -> None:
-        """Start an empty index, and a cursor before the market's first block."""
+    def _begin(self, blooms: bool | None = None) -> None:
+        """Start an empty index, and a cursor before the market's first block; `blooms` is what the last one found."""
         self.index = Index(self._network.job_chain_id, self._network.jobs, self._payee, sent=self._sent)
         addresses = [self._network.jobs, self._network.escrow]
-        self._cursor = Cursor(self._port, addresses, self._network.deploy_block, topics=topics(), span=self._span)
+        start, witness = self._network.deploy_block, self._network.bloom_witness
+        self._cursor = Cursor(
+            self._port, addresses, start, topics=topics(), witness=witness, blooms=blooms, span=self._span
+        )
         self._followed, self._borne = False, 0
 
     @property
@@ -183,12 +186,16 @@ class Reader:
         """Count the times that a provider seemed to leave logs out, since the index was begun."""
         return self._cursor.suspicions
 
+    @property
+    def blooms(self) -> bool | None:
+        """Whether a block's bloom saves a request here (`Cursor.blooms`)."""
+        return self._cursor.blooms
+
     def snapshot(self, head: Block) -> Snapshot:
         """Return the market as `decide` takes it; `head` is what `sync` returned."""
         parameters = self._network.node_parameters
         view = self.index.fleet.at(head.timestamp, Immutables(parameters.dead_after, parameters.minimum_stake))
-        fees = self._port.fees()
-        price = fees.base_fee + fees.priority_fee
+        price = self._port.fees().price
         fee, records = parameters.liveness_fee, dict(self.index.records)
         return Snapshot(head.number, head.timestamp, view, self._rows, fee, price, records, self._parents)
 

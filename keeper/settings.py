@@ -16,6 +16,7 @@ from hearth.config.sections import (
     Address,
     Amount,
     AmountOrUnlimited,
+    Digest,
     Duration,
     GasPrice,
     LogLevel,
@@ -32,6 +33,7 @@ from keeper.config import Config
 LIST: Final = "hearth keeper list"
 """It reads the settings and the chain, and sends nothing."""
 HINT: Final = f"mend it in keeper.toml, then {LIST}"
+MEND_CODE: Final = "where you know that code, name its hashes under code in keeper.toml"
 START: Final = "copy that of docs/KEEPER.md; without --config a keeper takes this account's own settings"
 
 
@@ -110,6 +112,7 @@ class Settings(Section):
     network: Network
     home: UserPath
     rpc: tuple[RpcUrl, ...] = Field(default=(), repr=False)
+    code: tuple[Digest, ...] = ()
     poll: Annotated[float, Field(gt=0, le=60)] = 1.0
     account: Account | None = None
     work: Work = Work()

@@ -34,7 +34,7 @@ from keeper.config import Config
 from keeper.decide import decide
 from keeper.health import KeeperHealth
 from keeper.reader import Reader
-from keeper.settings import Settings
+from keeper.settings import MEND_CODE, Settings
 from keeper.status import Cycle, status_of, with_age, write_status
 
 MAX_PAUSE: Final = 60.0
@@ -89,7 +89,7 @@ class Keeper:
         self._clock = ChainClock(lambda: self._wall())
         # Asked at each scrape: a loop that hangs, or can read no block, must not leave the age as it was.
         self.metrics.head_age.set_function(lambda: self._clock.age)
-        self.metrics.suspects(lambda: self.reader.suspicions)
+        self.metrics.follows(lambda: self.reader.suspicions, lambda: self.reader.blooms)
         self._max_lag = units.parse_duration(settings.limits.max_lag)
         self.reloader: Reloader[Settings] | None = None
         self.adopt: Callable[[Settings], None] = self.take_up
@@ -120,6 +120,11 @@ class Keeper:
         if self.sender is None:
             log.info("keeper.dry_run", why="no account is configured: nothing is sent")
         else:
+            try:
+                self.market.check_code(self.settings.code)
+            except ChainError as error:
+                error.hint = MEND_CODE if error.code == "UNKNOWN_CODE" else error.hint
+                raise
             found = self.sender.reconcile()
             log.info("keeper.start", account=self.address, payee=self.config.payee, reconciled=str(found))
 
@@ -218,14 +223,15 @@ class Keeper:
             self.metrics.pending.set(len(alive))
             if alive:
                 return f"{len(alive)} transactions wait to be mined" + self._unpark(alive, cycle)
-        capped = self.sender.why_capped(cycle.head.base_fee, WITHDRAW_GAS, self.sender.config.max_fee)
+        capped = self.sender.why_capped(self.sender.base_fee(cycle.head), WITHDRAW_GAS, self.sender.config.max_fee)
         self.metrics.gas_capped.labels("everything").set(bool(capped))
         return capped
 
     def _unpark(self, alive: list[Intent], cycle: Cycle) -> str:
         """Cancel what waits for lower fees than there are, where there is work that pays for that too."""
         assert self.sender is not None
-        parked = [intent for intent in alive if self.sender.is_parked(intent, cycle.head.base_fee)]
+        base_fee = self.sender.base_fee(cycle.head)
+        parked = [intent for intent in alive if self.sender.is_parked(intent, base_fee)]
         if len(parked) < len(alive):
             return ""
         gas, price = CANCEL_GAS * len(parked), cycle.snapshot.gas_price
@@ -253,7 +259,7 @@ class Keeper:
         intent = self.sender.journal.current(pending.intent)
         if intent.state.live:
             return False
-        self._pay((intent.gas_used or 0) * (intent.gas_price or 0))
+        self._pay(intent.fee)
         if intent.state.done:
             self.ledger.mined[action.kind] += 1
         self.metrics.actions.labels(action.kind, "mined" if intent.state.done else "reverted").inc()
@@ -316,7 +322,7 @@ class Keeper:
             sent = self.sender.finish(pending)
         except RefusedError as error:
             intent = self.sender.journal.current(pending.intent)
-            self._pay((intent.gas_used or 0) * (intent.gas_price or 0))
+            self._pay(intent.fee)
             self.metrics.lost_races.labels(action.kind).inc()
             self._note(cycle, action, "reverted", reason_of(error) or error.message)
         except (ChainError, StorageError) as error:

@@ -15,15 +15,17 @@ import click
 from ape.cli import ConnectedProviderCommand
 from ape.exceptions import AccountsError, ApeException, SignatureError
 
+from hearth.base import found
 from hearth.base.errors import ChainError, ConfigError, HearthError, UsageError
 from hearth.base.files import make_private
+from hearth.base.text import one_line
 from hearth.chain.keys import KeyFile, find_key, password_of, read_key, unlock
 from hearth.chain.port import ChainPort
 from hearth.chain.tx import Sender, SenderConfig, Signer
-from hearth.config.settings import NETWORK_NAME, Settings
+from hearth.config.settings import NETWORK_NAME, Settings, load_settings
 from hearth.daemon.signer import OnChain, open_sender
 
-NETWORKS = Path("networks")
+NETWORKS = Path(found.NETWORKS)
 """Where network files are, from the clone, in which ape is run and `hearth --network NAME` looks."""
 INTERRUPTED = 130
 
@@ -205,9 +207,18 @@ def confirm(question: str, *, yes: bool, needed: bool) -> None:
     if yes:
         return
     if on_terminal():
-        click.confirm(question, abort=True, err=True)
+        click.confirm(one_line(question), abort=True, err=True)
     elif needed:
         raise ConfigError(f"{question} There is no terminal to ask on", hint="use --yes", code="NOT_CONFIRMED")
+
+
+def settings_here() -> Settings:
+    """Return the settings of the command line; whether found files may be used is asked on a terminal."""
+
+    def vouch(question: str) -> bool:
+        return click.confirm(one_line(question), err=True)
+
+    return load_settings(ask=vouch if on_terminal() else None)
 
 
 @contextmanager

@@ -18,13 +18,22 @@ from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import GWEI, SenderConfig, Sent
 from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
-from hearth.config.settings import load_settings
+from hearth.config.trust import Trust
 from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare, worth_of
 from hearth.market.deployment import Step, TxDeployer
 from hearth.market.profiles import PROFILES
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset, amount_at_least, show_amount
-from scripts._shell import NETWORKS, Command, confirm, find_account, network_path, sending, signing_options
+from scripts._shell import (
+    NETWORKS,
+    Command,
+    confirm,
+    find_account,
+    network_path,
+    sending,
+    settings_here,
+    signing_options,
+)
 
 WAIT_SECONDS = 900.0
 """How long one creation is waited for; after that the same command goes on waiting."""
@@ -89,7 +98,7 @@ def cli(
         click.echo(str(path))
         return
 
-    settings = load_settings()
+    settings = settings_here()
     signer = find_account(account, settings)
     coin = symbol if token is None else provider.network.ecosystem.fee_token_symbol
     config = SenderConfig(max_fee * GWEI, timeout=WAIT_SECONDS, symbol=coin)
@@ -103,6 +112,7 @@ def cli(
     with sending(port, deployment, signer, settings, config, password_file) as sender:
         deployer = TxDeployer(sender, port, since=deployment.since, tell=tell)
         finish(deployment, deployer, port, confirmations=confirmations, **shown)
+    Trust(settings.home).record(path, path.read_bytes())
     click.echo(f"read back and compared: {name} stands", err=True)
     click.echo(str(path))
 

@@ -16,13 +16,21 @@ from hearth.chain.rpc import RpcChain
 from hearth.client.changes import read_change
 from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
-from hearth.config.settings import load_settings
+from hearth.config.settings import found_network
 from hearth.daemon.signer import sender_config
 from hearth.market.changes import GOVERNED
-from hearth.market.network import load_network
 from hearth.market.reads import Market
 from hearth.protocol import words
-from scripts._shell import NETWORKS, Command, confirm, find_account, network_path, sending, signing_options
+from scripts._shell import (
+    NETWORKS,
+    Command,
+    confirm,
+    find_account,
+    network_path,
+    sending,
+    settings_here,
+    signing_options,
+)
 
 
 def open_market(provider: Any, folder: Path, name: str) -> Market:
@@ -30,7 +38,10 @@ def open_market(provider: Any, folder: Path, name: str) -> Market:
 
     Raises UsageError for a name that no network has, ChainError for a wrong chain or other contracts.
     """
-    market = Market(RpcChain([provider.http_uri], timeout=30.0), load_network(network_path(folder, name)))
+    # What --folder names is no find.
+    why = f"found as network {name}" if folder == NETWORKS else ""
+    network = found_network(settings_here(), network_path(folder, name), why)
+    market = Market(RpcChain([provider.http_uri], timeout=30.0), network)
     market.check()
     return market
 
@@ -43,10 +54,11 @@ def send(
     Without a terminal to ask on it is sent all the same, unless an answer is `needed`: then raises ConfigError
     NOT_CONFIRMED.
     """
-    settings = load_settings()
+    settings = settings_here()
     signer = find_account(account, settings)
     market.port.call(call, sender=signer.address)
     confirm(f"{call.label} of {market.network.name} as {signer.address}?", yes=yes, needed=needed)
+    market.check_code(settings.code)
     config = sender_config(market.network, MAX_FEE)
     with sending(market.port, market.network, signer, settings, config, password_file) as sender:
         nonce = market.port.nonce(sender.address, pending=True)

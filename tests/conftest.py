@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,10 +52,10 @@ LONGEST = (
     "e2e/test_market.py",
     "worker/test_take.py",
 )
-LOOPBACK_MARKS = ("net", "docker", "kubo", "e2e")
+LOOPBACK_MARKS = {"net", "docker", "kubo", "e2e"}
 LOOPBACK = ["127.0.0.1", "::1"]
 # Tests with one of these marks share an engine, a registry or a Kubo: one at a time.
-SHARED_MARKS = ("docker", "kubo")
+SHARED_MARKS = {"docker", "kubo"}
 
 # What a shell starts in its background ignores Ctrl-C, and so would the programs that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -81,54 +83,80 @@ if PROFILE != "fuzz":
     providers.is_local_module_file = lambda file: False  # type: ignore[assignment]
 
 
-def _has(item: pytest.Item, marks: tuple[str, ...]) -> bool:
-    return any(item.get_closest_marker(mark) for mark in marks)
-
-
-def _group(item: pytest.Item, shared: set[Path]) -> str:
+def _group(item: pytest.Item, marks: set[str], shared: set[Path]) -> str:
     """Name the xdist group: shared services together, a state machine alone, anything else by its file.
 
     A market of processes is one file's. It mostly waits for blocks, so several run side by side; those of a file with
     tests of the shared services (`shared`) run with these, on the market that they have in common.
     """
-    if _has(item, SHARED_MARKS) or (_has(item, ("e2e",)) and item.path in shared):
+    if marks & SHARED_MARKS or ("e2e" in marks and item.path in shared):
         return "services"
-    if item.get_closest_marker("stateful"):
+    if "stateful" in marks:
         return item.nodeid
     return item.path.relative_to(ROOT).as_posix()
 
 
-def _waits(item: pytest.Item) -> bool:
-    """Say whether a test mostly waits, for blocks and for other processes."""
-    return _has(item, (*SHARED_MARKS, "e2e"))
-
-
-def _order(groups: dict[str, list[pytest.Item]]) -> list[pytest.Item]:
+def _order(groups: dict[str, list[pytest.Item]], marks: dict[str, set[str]]) -> list[pytest.Item]:
     """Spread the groups that wait evenly among those that compute, so that neither leaves the cores idle."""
-    waiting = [name for name, items in groups.items() if any(_waits(item) for item in items)]
+    # What waits for blocks and for other processes.
+    waiting = [name for name in groups if marks[name] & {*SHARED_MARKS, "e2e"}]
     waiting.sort(key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
-    computing = [name for name in groups if name not in waiting]
+    computing = [name for name in groups if not marks[name] & {*SHARED_MARKS, "e2e"}]
     # Of those that compute, the state machines are the longest.
-    computing.sort(key=lambda name: not any(_has(item, ("stateful", "slow")) for item in groups[name]))
+    computing.sort(key=lambda name: not marks[name] & {"stateful", "slow"})
     place = {name: at / len(names) for names in (waiting, computing) for at, name in enumerate(names)}
     return [item for name in sorted(groups, key=lambda name: place[name]) for item in groups[name]]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    shared = {item.path for item in items if _has(item, SHARED_MARKS)}
-    groups: dict[str, list[pytest.Item]] = {}
-    for item in items:
+    of_item = [(item, {mark.name for mark in item.iter_markers()}) for item in items]
+    shared = {item.path for item, marks in of_item if marks & SHARED_MARKS}
+    groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    marks_of: dict[str, set[str]] = defaultdict(set)
+    for item, marks in of_item:
         folder = item.path.relative_to(ROOT).parts[0] if item.path.is_relative_to(ROOT) else ""
-        if _has(item, LOOPBACK_MARKS):
-            if folder in UNIT_FOLDERS:
-                item.add_marker(pytest.mark.allow_hosts(LOOPBACK))
-        elif folder in UNIT_FOLDERS:
-            item.add_marker(pytest.mark.disable_socket)
-        group = _group(item, shared)
-        groups.setdefault(group, []).append(item)
+        if folder in UNIT_FOLDERS:
+            loopback = marks & LOOPBACK_MARKS
+            item.add_marker(pytest.mark.allow_hosts(LOOPBACK) if loopback else pytest.mark.disable_socket)
+        group = _group(item, marks, shared)
+        groups[group].append(item)
+        marks_of[group] |= marks
         item.add_marker(pytest.mark.xdist_group(group))
-    items[:] = _order(groups)
+    items[:] = _order(groups, marks_of)
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the garbage collector's sight: it took a second each time it looked at all of it.
+
+    That second fell into whatever ran, also where a test bounds the time of a core.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+BEGAN = pytest.StashKey[float]()
+
+
+def _cpu() -> float:
+    """Return the seconds of a core that this process used, and those of its children that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[BEGAN] = _cpu()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Give each test what it used of a core, for `tools.dearest`."""
+    if call.when == "teardown":
+        item.user_properties.append(("cpu", f"{_cpu() - item.stash[BEGAN]:.2f}"))
+    return (yield)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from tools.vyper_files import COMPILER, ROOT, Source, find_sources, load
 CONTRACTS = ROOT / "contracts"
 ARTIFACTS = ROOT / "hearth" / "market" / "artifacts"
 # Runtime code in bytes. EIP-170 allows 24,576; the rest is room for a fix.
-SIZE_LIMIT = 23_000
+SIZE_LIMIT = 24_000
 
 
 def _imported(data: CompilerData) -> Iterator[Path]:

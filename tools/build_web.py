@@ -1,4 +1,4 @@
-"""Build the page into hearth/web/app, or check that what is committed is what the sources give.
+"""Build the page into hearth/web/app, or check that what stands there is what the sources give.
 
     python -m tools.build_web            build, and write the folder's CID into hearth/web/app.cid
     python -m tools.build_web --check    build in another folder and compare every byte; then the budgets and the rules
@@ -51,6 +51,11 @@ PURE = (
     "is pure",
 )
 """What nothing in src/core may hold: it is tested without a browser."""
+_KEPT = re.compile(
+    r"(?m)^  (?:(?:private|readonly) )*(?P<name>#?\w+)"
+    r"(?:: (?!readonly |Readonly)[^=\n]+)? = (?:new (?:Map|Set)\b|\[).*;$"
+)
+"""A collection that an object keeps, and may go on changing: its type does not say that it is replaced."""
 LAYERS = ("generated", "core", "chain", "data", "wallet", "ui")
 """The folders of src, from the lowest: each may import from itself and from those before it."""
 APART = ("offline",)
@@ -88,11 +93,10 @@ def _licenses() -> str:
     return "What Hearth's page is made of, beside Hearth itself (Apache-2.0).\n\n" + "\n----\n\n".join(parts)
 
 
-def differences(built: Path, committed: Path) -> list[str]:
+def differences(built: Path, standing: Path) -> list[str]:
     """Return the files that are not the same in both folders."""
     here, there = (
-        {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
-        for folder in (built, committed)
+        {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()} for folder in (built, standing)
     )
     return [
         str(name)
@@ -157,7 +161,22 @@ def broken_rules(web: Path = WEB) -> Iterator[str]:
             for pattern, why in (*RULES, *((PURE,) if inner == "core" else ())):
                 if re.search(pattern, line):
                     yield f"{where}:{number}: {why}: {line.strip()[:80]}"
+        yield from (f"{where}:{number}: {why}" for number, why in handed_out(text))
     yield from unread(web)
+
+
+def handed_out(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line of each collection that a class hands out though it may go on changing it, and what is wrong.
+
+    Whatever a page memoises over it would stay as it was: a map that has grown is the same map.
+    """
+    for kept in _KEPT.finditer(text):
+        name, line = kept["name"], text.count("\n", 0, kept.start()) + 1
+        if not name.startswith("#") and "private" not in kept[0]:
+            yield line, f"{name} is changed in place where everybody sees it: keep it as #{name}, hand out a copy"
+        for given in re.finditer(rf"(?:\breturn|=>|[:,{{?]|\?\?)\s*this\.{name}(?=\s*(?:[;,}}:\n]|\?\?))", text):
+            at = text.count("\n", 0, given.start()) + 1
+            yield at, f"this.{name} is handed out, and changed in place after that: hand out a copy"
 
 
 def imports(text: str) -> Iterator[tuple[int, str]]:
@@ -194,7 +213,7 @@ def unread(web: Path = WEB) -> Iterator[str]:
 
 
 def check() -> list[str]:
-    """Return everything that is wrong with the page as it is committed."""
+    """Return everything that is wrong with the page as it was built, and with its sources."""
     with tempfile.TemporaryDirectory(prefix="hearth-web-") as folder:
         built = Path(folder) / "elsewhere" / "app"
         build(built)

@@ -1,13 +1,18 @@
-"""Apply each mutant of tests/mutants to a copy of the project and see the named tests turn red.
+"""Put each mutant of tests/mutants into a copy of the project and see the named tests turn red.
 
-A patch file starts with header lines, then a unified diff with paths from the project's root:
+A row of a file there, one file for each room:
 
-    Bug: one sentence on what is broken
-    Tests: arguments for pytest, e.g. tests/attacks/test_rounding.py -k lives
-    (blank line, then the diff)
+    [[mutant]]
+    name = "fee_paid_twice"
+    bug = "One sentence on what is broken."
+    file = "hearth/fee.py"
+    find = "a text that occurs once in the file"
+    replace = "what takes its place"
+    tests = "arguments for pytest, e.g. tests/attacks/test_rounding.py -k lives"
 
-A bug counts as caught only where the named tests pass without it and fail with it (pytest's exit status 1): a patch
-that does not apply, does not compile into a run of tests, or names no tests is an error, not a catch.
+A bug counts as caught only where the named tests pass without it and fail with it (pytest's exit status 1): a text that
+is not there, a contract that does not compile, or tests that are not there are an error, not a catch. `--check` runs no
+test: it names the rows whose text does not occur once any more.
 
 Two are tried at a time, each in a copy of its own: many tests wait more than they compute. Those whose tests share an
 engine or a Kubo (tests/conftest.py) are tried one after the other.
@@ -22,10 +27,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from tools.vyper_files import ROOT
@@ -50,21 +56,52 @@ _COPYING = threading.Lock()
 
 @dataclass(frozen=True)
 class Bug:
-    """One mutant: its file name, what it breaks, the pytest arguments that must catch it, and its diff."""
+    """One row: its name, what it breaks, the text of a file that it replaces, and pytest's arguments."""
 
     name: str
-    what: str
-    tests: tuple[str, ...]
-    diff: str
+    bug: str
+    file: str
+    find: str
+    replace: str
+    tests: str
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Return what pytest is given."""
+        return tuple(self.tests.split())
+
+    @property
+    def of_a_contract(self) -> bool:
+        """Say whether the bug is in a contract."""
+        return self.file.startswith("contracts/")
 
 
-def parse(name: str, text: str) -> Bug:
-    """Read a patch file; raises ValueError where a header is missing."""
-    head, separator, diff = text.partition("\n\n")
-    fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
-    if not separator or "Bug" not in fields or "Tests" not in fields or "--- " not in diff:
-        raise ValueError(f"{name}: needs `Bug:` and `Tests:` lines, an empty line, then a unified diff")
-    return Bug(name, fields["Bug"], tuple(fields["Tests"].split()), diff)
+KEYS = {field.name for field in fields(Bug)}
+
+
+def read(folder: Path = MUTANTS) -> list[Bug]:
+    """Read the rows of all rooms; raises ValueError by name where one is not whole or has the name of another."""
+    bugs: dict[str, Bug] = {}
+    for path in sorted(folder.glob("*.toml")):
+        for row in tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]:
+            name = f"{path.name}: {row.get('name')}"
+            if row.keys() != KEYS or not all(isinstance(value, str) for value in row.values()):
+                raise ValueError(f"{name}: needs the texts {', '.join(sorted(KEYS))}, and no others")
+            if row["find"] == row["replace"] or row["name"] in bugs:
+                raise ValueError(f"{name}: changes nothing, or has the name of another")
+            bugs[row["name"]] = Bug(**row)
+    return list(bugs.values())
+
+
+def misfit(bug: Bug, root: Path = ROOT) -> str:
+    """Return "" where the bug fits the project, else why it can break, or turn red, nothing there."""
+    path = root / bug.file
+    count = path.read_text(encoding="utf-8").count(bug.find) if path.is_file() else 0
+    if count != 1:
+        return f"its text is {count} times in {bug.file}, not once"
+    named = [argument.partition("::")[0] for argument in bug.arguments if argument.startswith("tests/")]
+    gone = [name for name in named if not (root / name).exists()]
+    return f"no tests {', '.join(gone)}" if gone else ""
 
 
 def copy_project(target: Path) -> None:
@@ -96,16 +133,11 @@ def shares_services(tests: tuple[str, ...], root: Path = ROOT) -> bool:
     return not named or any(mark in file.read_text(encoding="utf-8") for file in files for mark in SHARING)
 
 
-def touches_contracts(bug: Bug) -> bool:
-    """Say whether the diff changes a contract."""
-    return any(line.startswith("+++ b/contracts/") for line in bug.diff.splitlines())
-
-
 def needs_artifacts(bug: Bug) -> bool:
     """Say whether the bug's tests would run the contracts as they were built, without the bug."""
-    paths = [argument for argument in bug.tests if argument.startswith("tests")]
+    paths = [argument for argument in bug.arguments if argument.startswith("tests")]
     compiling = bool(paths) and all(path.startswith(COMPILING) for path in paths)
-    return touches_contracts(bug) and not compiling
+    return bug.of_a_contract and not compiling
 
 
 def build(folder: Path, *, artifacts: bool) -> str:
@@ -157,20 +189,14 @@ def plant(bug: Bug) -> str:
         folder = Path(name)
         with _COPYING:
             copy_project(folder)
-        applied = subprocess.run(
-            ["git", "apply", "--whitespace=nowarn", "-"],
-            cwd=folder,
-            input=bug.diff,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if applied.returncode != 0:
-            return f"the patch does not apply: {applied.stderr.strip()}"
+        if why := misfit(bug, folder):
+            return why
+        path = folder / bug.file
+        path.write_text(path.read_text(encoding="utf-8").replace(bug.find, bug.replace), encoding="utf-8")
         # A contract that does not compile would turn every test red, and prove nothing.
-        if touches_contracts(bug) and (broken := build(folder, artifacts=needs_artifacts(bug))):
+        if bug.of_a_contract and (broken := build(folder, artifacts=needs_artifacts(bug))):
             return broken
-        seen = run_tests(folder, bug.tests)
+        seen = run_tests(folder, bug.arguments)
         with _COPYING:
             keep_compiled(folder)
         if seen.returncode != TESTS_FAILED:
@@ -182,15 +208,16 @@ def judge(bugs: list[Bug], jobs: int, *, without_control: bool = False) -> Itera
     """Yield each bug in its order, with "" where it is caught, else why it is not."""
     # Many bugs name the same tests: each set runs once without a bug.
     controls: dict[tuple[str, ...], str] = {}
-    turns = {bug.tests: threading.Lock() for bug in bugs}
+    turns = {bug.arguments: threading.Lock() for bug in bugs}
     services = threading.Lock()
 
     def one(bug: Bug) -> str:
-        with services if shares_services(bug.tests) else nullcontext():
-            with turns[bug.tests]:
-                if bug.tests not in controls:
-                    controls[bug.tests] = "" if without_control else control(bug.tests)
-            return controls[bug.tests] or plant(bug)
+        tests = bug.arguments
+        with services if shares_services(tests) else nullcontext():
+            with turns[tests]:
+                if tests not in controls:
+                    controls[tests] = "" if without_control else control(tests)
+            return controls[tests] or plant(bug)
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from zip(bugs, pool.map(one, bugs), strict=True)
@@ -199,20 +226,25 @@ def judge(bugs: list[Bug], jobs: int, *, without_control: bool = False) -> Itera
 def main(argv: list[str] | None = None) -> int:
     """Plant the named bugs, or all; exit 1 where one is not caught."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="file names in tests/mutants; all of them by default")
+    parser.add_argument("names", nargs="*", help="names of rows in tests/mutants; all of them by default")
+    parser.add_argument("--check", action="store_true", help="run no test; name the rows that do not fit the code")
     parser.add_argument("--no-control", action="store_true", help="do not run the tests without the bug first")
     parser.add_argument("--jobs", type=int, default=2, help="bugs that are tried at a time (default 2)")
     args = parser.parse_args(argv)
-    paths = sorted(MUTANTS.glob("*.patch"))
-    if args.names:
-        paths = [path for path in paths if path.name in args.names or path.stem in args.names]
-    bugs = [parse(path.name, path.read_text(encoding="utf-8")) for path in paths]
+    bugs = read()
+    if unknown := set(args.names) - {bug.name for bug in bugs}:
+        parser.error(f"no rows {', '.join(sorted(unknown))}")
+    bugs = [bug for bug in bugs if not args.names or bug.name in args.names]
+    if args.check:
+        stale = [f"{bug.name}: {why}" for bug in bugs if (why := misfit(bug))]
+        print("\n".join(stale), end="\n" if stale else "", file=sys.stderr)
+        return 1 if stale else 0
     missed = 0
     for bug, why in judge(bugs, args.jobs, without_control=args.no_control):
         missed += bool(why)
-        print(f"{'MISSED' if why else 'caught'}  {bug.name}: {bug.what}{': ' + why if why else ''}", flush=True)
-    print(f"mutants: {len(paths)} bugs, {len(paths) - missed} caught, {missed} missed")
-    return 1 if missed or not paths else 0
+        print(f"{'MISSED' if why else 'caught'}  {bug.name}: {bug.bug}{' ' + why if why else ''}", flush=True)
+    print(f"mutants: {len(bugs)} bugs, {len(bugs) - missed} caught, {missed} missed")
+    return 1 if missed or not bugs else 0
 
 
 if __name__ == "__main__":

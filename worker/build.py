@@ -17,13 +17,15 @@ import structlog
 
 from hearth import __version__
 from hearth.base.errors import ChainError, ConfigError, HearthError, NotFoundError
-from hearth.base.files import Spare, make_private
+from hearth.base.files import Spare, make_private, nearest
+from hearth.base.urls import folder_of
 from hearth.chain.keys import KeyFile, SignerLock
 from hearth.chain.providers import OnFault
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import SenderConfig
 from hearth.chain.tx_journal import TxJournal
-from hearth.config.settings import asset_of, home_folder, load_settings
+from hearth.config.settings import Settings as Outer
+from hearth.config.settings import asset_of, home_folder
 from hearth.config.settings import open_network as open_chosen
 from hearth.daemon.health import Server
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config, shared_lock
@@ -41,6 +43,7 @@ from worker.attempt.executor import Executor, make_room
 from worker.attempt.folder import folders_in
 from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds
+from worker.cgroups import usable_cores
 from worker.decide import Config
 from worker.disk import Disk
 from worker.gateway import serving, store_manifest
@@ -54,6 +57,7 @@ from worker.runtimes.base import Runtime
 from worker.settings import (
     DOCTOR,
     INIT,
+    MEND_CODE,
     MEND_RPC,
     Settings,
     chosen_gpus,
@@ -79,32 +83,34 @@ T = TypeVar("T", Config, SenderConfig)
 
 
 def build(
-    settings: Settings, stack: ExitStack, overrides: Mapping[str, Any] | None = None, *, dry_run: bool = False
+    settings: Settings,
+    stack: ExitStack,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    dry_run: bool = False,
+    network: Network | None = None,
+    operator: str | None = None,
 ) -> Worker:
     """Return a worker that has not begun; `stack` closes what it needs, in the reverse order. Raises HearthError.
 
     In a dry run it may look and never work: its home is a throwaway folder, and neither the key nor the home is held.
 
     `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, and `rpc_timeout` (seconds per request),
-    for tests of a worker in this process.
+    for tests of a worker in this process. `network` is the market of the settings and `operator` the address that
+    works, where they were asked about.
     """
     changes = overrides or {}
-    network = open_network(settings)
-    key, account = unlocked(settings)
+    network = open_network(settings) if network is None else network
+    key, account = unlocked(settings, operator)
     disk, lock, user_home = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home), _user_home()
     refuse_in_use(settings.home, network, key)
     if dry_run:
         hold(disk.home).refuse_held()
         home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
         settings, lock, user_home = settings.model_copy(update={"home": home}), home / lock.name, home
-    home = make_private(settings.home)
-    metrics = WorkerMetrics()
-
-    def on_fault(name: str, why: str) -> None:
-        metrics.rpc_faults.labels(name).inc()
-        log.warning("an RPC provider is set aside", provider=name, why=why)
-
-    market = market_of(settings, network, changes.get("rpc_timeout", 10.0), on_fault)
+    home, metrics = make_private(settings.home), WorkerMetrics()
+    on_fault, rpc_timeout = partial(_on_fault, metrics), changes.get("rpc_timeout", 10.0)
+    market = market_of(settings, network, rpc_timeout, on_fault)
     node = node_of(settings, disk.home, market, key.address)
     stack.enter_context(hold(home))
     runtimes = sandboxes_of(settings, node, home)
@@ -139,7 +145,7 @@ def build(
     )
     executor.on_change = worker.wake.set
     executor.gateways_of(worker.manifests.known)
-    port_for = partial(port_of, network=network, rpc_timeout=changes.get("rpc_timeout", 10.0), on_fault=on_fault)
+    port_for = partial(port_of, network=network, rpc_timeout=rpc_timeout, on_fault=on_fault)
     worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
     if not dry_run:
         _serve(settings, metrics, runtimes, stack)
@@ -150,7 +156,13 @@ def _serve(settings: Settings, metrics: WorkerMetrics, runtimes: Mapping[str, Ru
     """Serve what the settings wish, while `stack` is open: metrics and probes, and the store. Raises ConfigError."""
     if settings.metrics.address is not None:
         metrics.walls_down.set(sum(runtime.walls_down() for runtime in runtimes.values()))
-        server = Server(settings.metrics.address, metrics.registry, metrics.health, component="worker")
+        server = Server(
+            settings.metrics.address,
+            metrics.registry,
+            metrics.health,
+            hosts=settings.metrics.hosts,
+            component="worker",
+        )
         stack.callback(server.close)
     if settings.gateway.address is not None:
         gateway = stack.enter_context(serving(settings, settings.gateway.address))
@@ -184,16 +196,24 @@ def _adopt(
     worker.take_up(told, paying, bounds_of(new), port)
 
 
-def unlocked(settings: Settings) -> tuple[KeyFile, LocalAccount]:
-    """Return the key that works, and its account unlocked. Raises ConfigError."""
+def unlocked(settings: Settings, asked: str | None = None) -> tuple[KeyFile, LocalAccount]:
+    """Return the key that works, of the address that was `asked` about, and its account. Raises ConfigError."""
     operator_key(settings)
     try:
-        return read_account(settings.account.keystore, settings.account.password_file)
+        key, account = read_account(settings.account.keystore, settings.account.password_file)
     except ConfigError as error:
         if error.code == "WRONG_PASSWORD":
             # A worker takes no --password-file.
             error.hint = f"mend account.password_file in worker.toml, then {DOCTOR}"
         raise
+    if asked not in (None, key.address):
+        raise ConfigError(
+            f"{settings.account.keystore} is the key of {key.address} by now, and you were asked about {asked}",
+            hint="hearth worker start",
+            code="UNKNOWN_FILE",
+            component="worker",
+        )
+    return key, account
 
 
 def refuse_in_use(home: Path, network: Network, key: KeyFile) -> None:
@@ -222,7 +242,12 @@ def _user_home() -> Path:
 
 def open_network(settings: Settings) -> Network:
     """Read the network file that the settings name. Raises ConfigError."""
-    return open_chosen(load_settings({"network": settings.network}))
+    return open_chosen(Outer(home=_user_home(), network=settings.network))
+
+
+def _on_fault(metrics: WorkerMetrics, name: str, why: str) -> None:
+    metrics.rpc_faults.labels(name).inc()
+    log.warning("an RPC provider is set aside", provider=name, why=why)
 
 
 def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: OnFault) -> Market:
@@ -233,8 +258,9 @@ def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault
     market = Market(port_of(settings, network, rpc_timeout, on_fault), network)
     try:
         market.check()
+        market.check_code(settings.code)
     except ChainError as error:
-        error.hint = MEND_RPC
+        error.hint = MEND_CODE if error.code == "UNKNOWN_CODE" else MEND_RPC
         raise
     return market
 
@@ -341,12 +367,8 @@ def open_stores(settings: Settings) -> Store:
 
 def stored_beside(url: str, home: Path) -> bool:
     """Say whether a store is a folder on the disk of a home."""
-    if not url.startswith("folder://"):
-        return False
-    here = Path(url.removeprefix("folder://"))
-    while not here.exists():
-        here = here.parent
-    return here.stat().st_dev == home.stat().st_dev
+    folder = folder_of(url)
+    return folder is not None and nearest(folder).stat().st_dev == home.stat().st_dev
 
 
 def sandboxes_of(settings: Settings, node: Node, home: Path) -> dict[str, Runtime]:
@@ -416,7 +438,7 @@ def executor_of(
         gpus=GpuPool([item.uuid for item in gpus]),
         stores_here=any(stored_beside(url, disk.home) for url in settings.stores),
         local=network.local,
-        machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
+        machine={"cores": usable_cores(), "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
     )
     return Executor(means, disk=disk)
 
@@ -450,6 +472,7 @@ def config_of(
         max_seconds=settings.max_runtime_seconds,
         max_input_bytes=settings.max_input_bytes,
         max_output_bytes=min([settings.max_output_bytes, *map(size_of, volumes)]),
+        volumes=bool(volumes),
         gpu_only=accept.gpu_only,
         images=accept.images,
         images_refused=accept.refuse_images,

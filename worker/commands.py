@@ -8,20 +8,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from hearth.base.errors import UsageError
-from hearth.cli.leaf import Leaf, Run
-from hearth.cli.output import table
+from hearth.base.found import WORKER_FILE
+from hearth.cli.leaf import OUT, Leaf, Run
+from hearth.cli.output import check_lines, table, then
 from hearth.cli.root import Group
+from hearth.protocol.state_words import STATE_WORDS
+from hearth.protocol.types import State
+from hearth.protocol.units import format_duration
 from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
 
 if TYPE_CHECKING:
-    from hearth.client.reports import Diagnosis, OwnerAction, Wall
+    from hearth.client.reports import Check, Diagnosis, OwnerAction, Wall
     from worker.reports import Selftest, WorkerMode
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-_CONFIG = click.option("--config", type=FILE, default=Path("worker.toml"), show_default=True, help="The settings file.")
+_CONFIG = click.option("--config", type=FILE, default=Path(WORKER_FILE), show_default=True, help="The settings file.")
+
+
+def _provider(run: Run, config: Path) -> Provider:
+    """Return the worker of a settings file. One that --config did not name, and what it names, count once known.
+
+    All of it is read anew after a question: what was answered is what lay there before it.
+    """
+    if click.get_current_context().get_parameter_source("config") is not ParameterSource.DEFAULT:
+        return Provider(run.client, config)
+    while True:
+        vouched = run.vouched
+        provider = Provider(run.client, config, vouch=run.use_found)
+        provider.use_named()
+        if run.vouched == vouched or run.dry_run:
+            return provider
 
 
 def _owner_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,45 +77,49 @@ def worker() -> None:
 _STATES: Final = {"stands": "stands", "missing": "missing", "unseen": "cannot be seen"}
 
 
-def _then(text: str, fix: str, word: str) -> str:
-    return f"{text}  {word}: {fix}" if fix else text
-
-
-def _show_checks(run: Run, report: Diagnosis | Selftest, walls: Sequence[Wall] = ()) -> int:
-    rows = [(row["level"], row["name"], _then(row["detail"], row["fix"], "fix")) for row in report["checks"]]
-    # A wall that a row above tells of is not told again.
-    told = {row["detail"]: f"see {row['name']}" for row in report["checks"]}
-    stand = [
-        (
-            f"{wall['runtime']} {wall['name']}",
-            _STATES[wall["state"]],
-            told.get(wall["detail"]) or _then(wall["detail"], wall["fix"], "next"),
-        )
-        for wall in walls
-    ]
-    shown = [*table(("", "what", "found"), rows), *([""] if stand else []), *table(("wall", "", "that is"), stand)]
+def _show_checks(run: Run, report: Diagnosis | Selftest, walls: Sequence[Wall] = (), *, everything: bool = True) -> int:
+    shown = [*check_lines(report["checks"], everything), *_wall_lines(report["checks"], walls, everything)]
     run.out.emit(report, lambda: shown, [report["result"]])
     return 3 if report["result"] == "FAIL" else 0
 
 
-def _show_action(run: Run, report: OwnerAction, line: str) -> None:
+def _wall_lines(checks: Sequence[Check], walls: Sequence[Wall], everything: bool) -> list[str]:
+    """Return the walls that somebody may raise, or `everything`; one that a check tells of is not told again."""
+    told = {row["detail"]: f"see {row['name']}" for row in checks}
+    shown = [wall for wall in walls if everything or (wall["fix"] and wall["detail"] not in told)]
+    stand = [
+        (
+            f"{wall['runtime']} {wall['name']}",
+            _STATES[wall["state"]],
+            told.get(wall["detail"]) or then(wall["detail"], wall["fix"], "next"),
+        )
+        for wall in shown
+    ]
+    lines, rest = table(("wall", "", "that is"), stand), len(walls) - len(shown)
+    more = [f"other walls: {rest} (--all shows them)"] if rest else []
+    return ["", *lines, *more] if lines or more else []
+
+
+def _show_action(run: Run, report: OwnerAction, *lines: str, then: str = "hearth worker status") -> None:
+    """Print what an owner did; of what another machine prepared, `then` is the next command."""
     if "prepared" in report:
-        run.out.emit(report, lambda: [json.dumps(report["prepared"], indent=2)])
+        run.out.emit(report, json.dumps(report["prepared"], indent=2).splitlines)
         return
     if report["dry_run"]:
-        line = "a dry run: nothing was sent"
+        lines = ("a dry run: nothing was sent",)
     elif "prepared_in" in report:
-        line = f"sent as prepared in {report['prepared_in']}; next: hearth worker status"
+        lines = (f"sent as prepared in {report['prepared_in']}; next: {then}",)
     # Each transaction was told when it was mined.
-    run.out.emit(report, lambda: [line], [facts["tx"] for facts in report["transactions"]])
+    run.out.emit(report, lambda: lines, [facts["tx"] for facts in report["transactions"]])
 
 
 @worker.command("doctor", cls=Leaf)
 @_CONFIG
-def worker_doctor(run: Run, config: Path) -> int:
+@click.option("--all", "everything", is_flag=True, help="Show what passes and what stands, too.")
+def worker_doctor(run: Run, config: Path, everything: bool) -> int:
     """Check everything that a worker needs, with the fix for what is missing."""
-    report = Provider(run.client, config).doctor()
-    return _show_checks(run, report, report.get("walls", ()))
+    report = _provider(run, config).doctor()
+    return _show_checks(run, report, report.get("walls", ()), everything=everything)
 
 
 @worker.command("selftest", cls=Leaf)
@@ -131,11 +155,11 @@ def worker_init(run: Run, config: Path, runtimes: str | None, **options: Any) ->
 
 @worker.command("register", cls=Leaf)
 @_owner_options
-@click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum and a tenth.")
+@click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum.")
 def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, tx: Path | None) -> None:
     """Register this machine's offer with a stake."""
     report = _owner(
-        run, tx, "register", lambda: Provider(run.client, config).register(stake=stake, print_tx=print_tx), amount=stake
+        run, tx, "register", lambda: _provider(run, config).register(stake=stake, print_tx=print_tx), amount=stake
     )
     _show_action(run, report, f"node {report.get('node')}: next: hearth worker start")
 
@@ -144,7 +168,7 @@ def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, t
 @_owner_options
 def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Replace an idle node's offer by what settings and machine say now."""
-    report = _owner(run, tx, "update_offer", lambda: Provider(run.client, config).update(print_tx=print_tx))
+    report = _owner(run, tx, "update_offer", lambda: _provider(run, config).update(print_tx=print_tx))
     _show_action(run, report, "the offer is replaced")
 
 
@@ -153,7 +177,7 @@ def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> No
 @_owner_options
 def worker_price(run: Run, rate: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Change the ask to RATE, such as 0.60/h; it counts after the market's notice. --tx FILE needs no RATE."""
-    provider, command = Provider(run.client, config), "hearth worker price RATE"
+    provider, command = _provider(run, config), "hearth worker price RATE"
     report = _owner(run, tx, "set_ask", lambda: provider.price(_needed(rate, command), print_tx=print_tx), rate=rate)
     _show_action(run, report, f"node {report.get('node')} will ask {report.get('ask_text')}")
 
@@ -169,7 +193,7 @@ def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_
     The same AMOUNT is added once, however often this is called; --again adds it once more.
     A worker that runs on this key is asked to add it, each time.
     """
-    provider, command = Provider(run.client, config), "hearth worker stake AMOUNT"
+    provider, command = _provider(run, config), "hearth worker stake AMOUNT"
 
     def act() -> OwnerAction:
         return provider.stake(_needed(amount, command), again=again, print_tx=print_tx)
@@ -193,7 +217,7 @@ def worker_operator(run: Run, address: str, node: int | None, config: Path, prin
     and can do nothing more after. Naming the key that works takes an offer back.
     On the owner's machine: hearth worker operator ADDRESS --node N --account owner
     """
-    provider = Provider(run.client, config)
+    provider = _provider(run, config)
 
     def act() -> OwnerAction:
         return provider.replace_operator(address, node=node, print_tx=print_tx)
@@ -201,13 +225,15 @@ def worker_operator(run: Run, address: str, node: int | None, config: Path, prin
     report = _owner(run, tx, "set_operator", act, operator=address)
     node_and_key = f"node {report.get('node')} {{}} the key of {report.get('operator')}"
     if report.get("kept"):
-        line = node_and_key.format("stays with")
+        lines = [node_and_key.format("stays with")]
     else:
-        line = f"{node_and_key.format('is offered to')}, whose first beat takes it over; it needs coin for gas"
-        line += "\n  next: account.keystore in worker.toml, then hearth worker start"
+        lines = [
+            f"{node_and_key.format('is offered to')}, whose first beat takes it over; it needs coin for gas",
+            "  next: account.keystore in worker.toml, then hearth worker start",
+        ]
     if report.get("already_sent"):
-        line = f"nothing was sent: an earlier call counts\n{line}"
-    _show_action(run, report, line)
+        lines = ["nothing was sent: an earlier call counts", *lines]
+    _show_action(run, report, *lines)
 
 
 @worker.command("withdraw", cls=Leaf)
@@ -215,7 +241,7 @@ def worker_operator(run: Run, address: str, node: int | None, config: Path, prin
 @_owner_options
 def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Pay the owner's credit in Escrow out to the owner, all of it without AMOUNT."""
-    provider = Provider(run.client, config)
+    provider = _provider(run, config)
     report = _owner(run, tx, "withdraw", lambda: provider.withdraw(amount, print_tx=print_tx), amount=amount)
     _show_action(run, report, f"withdrew {report.get('amount_text')} to {report.get('to')}")
 
@@ -226,22 +252,26 @@ def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, 
 @click.option("--finish", is_flag=True, help="After the unbonding time: credit the stake.")
 def worker_exit(run: Run, config: Path, cancel: bool, finish: bool, print_tx: bool, tx: Path | None) -> None:
     """Leave the market: matching stops at once, the stake comes back after the unbonding time."""
-    provider = Provider(run.client, config)
+    provider = _provider(run, config)
     function = "exit_cancel" if cancel else "exit_finish" if finish else "exit_start"
     report = _owner(run, tx, function, lambda: provider.exit(cancel=cancel, finish=finish, print_tx=print_tx))
-    line = (
-        f"{report['action']}ed"
-        if cancel or finish
-        else f"next: hearth worker exit --finish in {report.get('unbonding')} s"
-    )
-    _show_action(run, report, line)
+    then = "hearth worker withdraw" if finish else "hearth worker status"
+    if finish:
+        lines = ["exit finished: the stake is its owner's credit in Escrow", f"  next: {then}"]
+    elif cancel:
+        lines = ["exit cancelled: the node stays"]
+    else:
+        free = format_duration(report.get("unbonding", 0))
+        lines = [f"exit started: no new work from now on, and the stake is free in {free}"]
+        lines.append("  next: hearth worker exit --finish then; hearth worker exit --cancel stays")
+    _show_action(run, report, *lines, then=then)
 
 
 @worker.command("start", cls=Leaf)
 @_CONFIG
 def worker_start(run: Run, config: Path) -> None:
     """Run the worker until it is told to stop."""
-    Provider(run.client, config).start()
+    _provider(run, config).start()
 
 
 @worker.command("take", cls=Leaf)
@@ -250,9 +280,10 @@ def worker_start(run: Run, config: Path) -> None:
 @click.option("--unit", type=click.IntRange(0), help="This unit of an array; by default the next one.")
 def worker_take(run: Run, job: str, config: Path, unit: int | None) -> None:
     """Take one job by hand: run it, submit it and stop."""
-    report = Provider(run.client, config).take(job, unit=unit)
+    report = _provider(run, config).take(job, unit=unit)
     name = f"unit {report['unit'] if report['unit'] is not None else 'next'} of job {report['job'][:14]}"
-    line = f"{name}: {report['state']}{': ' + report['outcome'] if report['outcome'] else ''}"
+    state = STATE_WORDS[State.SUBMITTED] if report["state"] == "submitted" else "free to take"
+    line = f"{name}: {state}{': ' + report['outcome'] if report['outcome'] else ''}"
     run.out.emit(report, lambda: [line, f"  next: {report['next']}"], [report["job"]])
 
 
@@ -272,21 +303,21 @@ def _show_mode(run: Run, report: WorkerMode) -> None:
 @_CONFIG
 def worker_pause(run: Run, config: Path) -> None:
     """Take nothing new and end what runs; an idle worker that is paused does not beat, and is not matched."""
-    _show_mode(run, Provider(run.client, config).pause())
+    _show_mode(run, _provider(run, config).pause())
 
 
 @worker.command("resume", cls=Leaf)
 @_CONFIG
 def worker_resume(run: Run, config: Path) -> None:
     """Take work again."""
-    _show_mode(run, Provider(run.client, config).resume())
+    _show_mode(run, _provider(run, config).resume())
 
 
 @worker.command("drain", cls=Leaf)
 @_CONFIG
 def worker_drain(run: Run, config: Path) -> None:
     """End what runs, then stop."""
-    _show_mode(run, Provider(run.client, config).drain())
+    _show_mode(run, _provider(run, config).drain())
 
 
 @worker.command("reload", cls=Leaf)
@@ -295,7 +326,7 @@ def worker_reload(run: Run, config: Path) -> None:
     """Have the running worker read its worker.toml again: whole, or not at all."""
     from hearth.cli.output import reload_lines
 
-    report = Provider(run.client, config).reload()
+    report = _provider(run, config).reload()
     run.out.emit(report, lambda: reload_lines(report["applied"], report["restart"]), report["applied"])
 
 
@@ -310,7 +341,7 @@ def worker_volumes(
     run: Run, config: Path, slots: int | None, size: str | None, home: Path | None, user: str | None, remove: bool
 ) -> None:
     """Give each slot's output a file system of its own, once, as root: no job can fill this disk then."""
-    provider = Provider(run.client, config)
+    provider = _provider(run, config)
     report = provider.volumes(slots=slots, size=size, home=home, user=user, remove=remove)
 
     def text() -> list[str]:
@@ -328,14 +359,18 @@ def worker_volumes(
 @_CONFIG
 def worker_status(run: Run, config: Path) -> None:
     """Show what the chain and the running worker say of this machine."""
-    report = Provider(run.client, config).status()
+    report = _provider(run, config).status()
 
     def text() -> list[str]:
+        from hearth.client.views import node_words
+
         said = report["process"]
         age = report["seconds_since_beat"]
+        withdraw = ": hearth worker withdraw pays it out" if int(report["owner_credit"]) else ""
         lines = [
-            f"node {report['node']}: {report['status']}, {report['busy']} of {report['slots']} slots busy",
+            f"node {report['node']}: {node_words(report)}, {report['busy']} of {report['slots']} slots busy",
             f"  stake {report['stake_text']}, asks {report['ask_text']}, rank {report['reputation_bps'] // 100} %",
+            f"  owner's credit in Escrow {report['owner_credit_text']}{withdraw}",
             f"  last beat {'never' if age is None else f'{age} s ago'}, mode {report['mode']}",
             *(f"  {wait['text']}: {wait['next']}" for wait in report["waits"]),
         ]
@@ -363,12 +398,18 @@ def worker_status(run: Run, config: Path) -> None:
 @_CONFIG
 def worker_why(run: Run, job: str, config: Path) -> None:
     """Say why this machine does or does not take a job."""
-    report = Provider(run.client, config).why(job)
+    report = _provider(run, config).why(job)
 
     def text() -> list[str]:
         lines = [f"unit {row['unit']}: {row['text']}" for row in report["units"]]
-        lines += [f"the worker: {row['reason']}: {row['detail']}" for row in report["worker"]]
-        return lines or [f"job {report['job'][:14]} is {report['state']}: no unit of it is open"]
+        said = {row["gate"] for row in report["units"]}
+        own = [row for row in report["worker"] if row["reason"] not in said]
+        lines += [f"the worker: {row['detail'] or row['reason']}" for row in own]
+        if not lines:
+            return [
+                f"job {report['job'][:14]} has no unit that a machine can take: its state is {report['state_text']}"
+            ]
+        return lines if report["worker_alive"] else [*lines, "no worker runs here now: hearth worker start"]
 
     run.out.emit(report, text)
 
@@ -376,7 +417,7 @@ def worker_why(run: Run, job: str, config: Path) -> None:
 @worker.command("bundle", cls=Leaf)
 @_CONFIG
 @click.option("--log", type=click.Path(path_type=Path), help="The worker's log, whose last lines go in; - is stdin.")
-@click.option("--out", type=FILE, help="Write it here, for your eyes only; by default it is printed.")
+@click.option("--out", type=OUT, help="Write it here, for your eyes only; by default it is printed.")
 def worker_bundle(run: Run, config: Path, log: Path | None, out: Path | None) -> None:
     """Collect what whoever helps you has to know, with every secret taken out.
 
@@ -384,7 +425,7 @@ def worker_bundle(run: Run, config: Path, log: Path | None, out: Path | None) ->
     Settings, checks, status, journals and versions, in one document that you can read before you send it.
     Under systemd: journalctl -u hearth-worker -n 300 | hearth worker bundle --log - --out FILE
     """
-    run.save(lambda: Provider(run.client, config).bundle(log), out)
+    run.save(lambda: _provider(run, config).bundle(log), out)
 
 
 _BOOKS: Final = {
@@ -399,6 +440,7 @@ _BOOKS: Final = {
     "unproven": "leases that nobody confirmed in time: not paid, and a slash",
     "income": "paid to the owner, less the market's fees",
     "fees": "the market's",
+    "keeping": "tips and rewards for keeper's work, such as matching: credit of the key that works",
     "slashed": "stake lost by lost leases",
     "liveness_fees": "stake lost by silence",
     "owner's credit": "waits in Escrow: hearth worker withdraw",
@@ -412,10 +454,15 @@ _BOOKS: Final = {
 @_CONFIG
 def worker_earnings(run: Run, config: Path) -> None:
     """Show the node's books: leases by how they ended, income, losses, gas and profit."""
-    report = Provider(run.client, config).earnings()
+    report = _provider(run, config).earnings()
     said = {**report, **report["text"]}
-    run.out.emit(
-        report,
-        lambda: table(("", "", ""), [(name.replace("_", " "), said[name], words) for name, words in _BOOKS.items()]),
-        [report["income"]],
-    )
+
+    def text() -> list[str]:
+        from hearth.client.views import moment
+
+        at = report["left_at"]
+        left = [] if at is None else [f"node {report['node']} left the market at {moment(at)}"]
+        rows = [(name.replace("_", " "), said[name], words) for name, words in _BOOKS.items()]
+        return [*left, *table(("", "", ""), rows)]
+
+    run.out.emit(report, text, [report["income"]])

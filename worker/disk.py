@@ -50,9 +50,14 @@ class Disk:
         """Say whether attempts must make room."""
         return self.free < self.floor or self._lacks_entries(FLOOR_SHARE)
 
+    @property
+    def claimable(self) -> int:
+        """Return the bytes that can be written without passing the floor, less than 0 where it was passed."""
+        return self.free - self.floor
+
     def has(self, size: int) -> bool:
         """Say whether `size` bytes can be written without passing the floor."""
-        return self.free - size >= self.floor and not self._lacks_entries(FLOOR_SHARE)
+        return size <= self.claimable and not self._lacks_entries(FLOOR_SHARE)
 
     def spares(self, size: int) -> bool:
         """Say whether `size` bytes can be written without touching the reserve: of what nobody is owed."""

@@ -17,12 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hearth.base.errors import BlockMissing, ChainError, ConfigError, HearthError, StorageError
+from hearth.base.errors import REINSTALL, BlockMissing, ChainError, ConfigError, HearthError, StorageError
 from hearth.base.files import free_bytes, mending, nearest
 from hearth.base.urls import redact_url
+from hearth.chain.follow import witnessed
 from hearth.chain.port import Block, ChainPort
 from hearth.chain.rpc import RpcChain
-from hearth.client.standing import waits_of
+from hearth.client.standing import HOUR, bond_at, covered, longest, mend_of, on_probation, waits_of
 from hearth.config.settings import asset_of
 from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
 from hearth.market.manifest import find_manifest, last_named
@@ -30,11 +31,13 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
+from hearth.protocol.state_words import STATUS_WORDS
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
 from hearth.storage import canonical
 from hearth.storage.stores import Store, open_store, strangers_gateway
 from worker import gpu
+from worker.cgroups import memory_bytes
 from worker.gateway import serving
 from worker.home import is_running
 from worker.machine import others, overbooked, room_of, share_of
@@ -44,11 +47,11 @@ from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, standing
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
+    MEND_CODE,
     Accept,
     Settings,
     chosen_gpus,
     docker_of,
-    memory_bytes,
     operator_key,
     probe_offer,
     runtimes_of,
@@ -168,7 +171,7 @@ def look_at_wasm() -> list[Check]:
     """Check the WebAssembly engine, and the walls that this kernel gives its process."""
     works, detail = WasmRuntime().available()
     # Another version of the engine would count fuel otherwise: the package names the one that works here.
-    fix = "" if works else "pip install --force-reinstall hearth-market"
+    fix = "" if works else REINSTALL
     return [Check("wasm", Level.PASS if works else Level.FAIL, detail, fix), *walls.look()]
 
 
@@ -187,8 +190,9 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
         fix = 'register it with the engine (docs/PROVIDER.md, "gVisor"), or leave docker.runtime out'
         return [Check("docker", Level.FAIL, f"docker.runtime: {detail}", fix)]
     if wished is None:
-        return [Check("docker", Level.WARN, f"{detail}; only wasm jobs are taken", "start Docker to take containers")]
-    return [Check("docker", Level.FAIL, detail, 'start Docker, or set offer.runtimes = ["wasm"]')]
+        fix = f"{runtime.how_to_start()} to take containers"
+        return [Check("docker", Level.WARN, f"{detail}; only wasm jobs are taken", fix)]
+    return [Check("docker", Level.FAIL, detail, f'{runtime.how_to_start()}, or set offer.runtimes = ["wasm"]')]
 
 
 def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
@@ -203,7 +207,7 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     rows = [
         Check(f"gpu {item.index}", Level.WARN, "; ".join(item.problems), "it is left out until that is solved")
         if item.problems
-        else Check(f"gpu {item.index}", Level.PASS, f"{item.name}, {item.vram_gib} GiB, tier {item.slug}")
+        else Check(f"gpu {item.index}", Level.PASS, _gpu_in_words(item))
         for item in found.gpus
     ]
     chosen_gpus(settings.offer, found)
@@ -233,6 +237,11 @@ def refuse_unsafe(settings: Settings, chain_id: int, offer: Offer) -> None:
             code="UNSAFE_ENGINE",
             component="worker",
         )
+
+
+def _gpu_in_words(item: gpu.GpuInfo) -> str:
+    unseen = "; the driver does not say who uses it" if item.processes is None else ""
+    return f"{item.name}, {item.vram_gib} GiB, tier {item.slug}{unseen}"
 
 
 def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:
@@ -325,7 +334,9 @@ def look_at_volumes(settings: Settings) -> list[Check]:
         return [Check("volumes", Level.PASS, "not needed: WebAssembly counts what a program writes")]
     there = volumes_of(settings.home)
     if not there:
-        text = "there is none: a container can fill this disk until it is stopped, and jobs beside it fail with it"
+        text = (
+            "there is none: between two looks a container can take this disk's room, and jobs beside it may find none"
+        )
         return [Check("volumes", Level.WARN, text, making(settings.home, slots, "20GiB"))]
     command = making(settings.home, slots, format_size(there[0].size))
     lent = [volume for volume in there if volume.mounted]
@@ -382,9 +393,11 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     whose = "rpc in worker.toml" if settings.rpc else "the network file's rpc"
     try:
         market.check()
+        market.check_code(settings.code)
     except ChainError as error:
         text = f"{error.message}: a worker asks {asked}, {whose}, and does not start"
-        return [Check("rpc", Level.FAIL, text, f"mend {whose}, then hearth worker doctor")]
+        mend = MEND_CODE if error.code == "UNKNOWN_CODE" else f"mend {whose}"
+        return [Check("rpc", Level.FAIL, text, f"{mend}, then hearth worker doctor")]
     text = f"chain {market.network.chain_id}, the contracts are the network file's; asked {asked}"
     rows = [Check("rpc", Level.PASS, text), *_look_at_providers(urls, market.network)]
     began = time.monotonic()
@@ -398,7 +411,18 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     first = max(market.network.deploy_block, head.number - RANGE)
     port.logs([market.network.jobs], from_block=first, to_block=head.number)
     rows.append(Check("rpc logs", Level.PASS, f"{head.number - first + 1} blocks read"))
-    return [*rows, look_at_clock(market, head)]
+    return [*rows, look_at_blooms(market), look_at_clock(market, head)]
+
+
+def look_at_blooms(market: Market) -> Check:
+    """Check whether this chain's blocks announce their logs, by the one in which Rules was created."""
+    witness = market.network.bloom_witness
+    found = None if witness is None else witnessed(market.port, witness)
+    if found:
+        return Check("rpc blooms", Level.PASS, "blocks announce their logs: those without any of ours cost no request")
+    what = "cannot be seen: what created Rules is not known here" if found is None else "is not so here"
+    text = f"that blocks announce their logs {what}; so every block is asked for its logs, a request each"
+    return Check("rpc blooms", Level.WARN, text, "use an rpc that serves a request for each block, and two more")
 
 
 def look_at_clock(market: Market, head: Block) -> Check:
@@ -450,7 +474,7 @@ class GasOfADay:
 def gas_of_a_day(settings: Settings, market: Market) -> GasOfADay:
     """Return what a day takes at today's fees, the tip included, and never above max_gas_price."""
     fees = market.port.fees()
-    price = min(settings.max_gas_wei, fees.base_fee + fees.priority_fee)
+    price = min(settings.max_gas_wei, fees.base_fee + fees.priority_fee) + fees.beside
     beats = 86_400 * 3 // market.network.node_parameters.dead_after * BEAT_GAS
     return GasOfADay(price, beats * price, (beats + LEASES_A_DAY * LEASE_GAS) * price)
 
@@ -475,7 +499,7 @@ def look_at_gas(settings: Settings, market: Market) -> list[Check]:
 
 def look_at_gas_limits(settings: Settings, market: Market) -> list[Check]:
     """Check that the limits on gas let beats through, and that it is known what gas costs in the market's asset."""
-    asset, base_fee = asset_of(market.network), market.port.head().base_fee
+    asset, base_fee = asset_of(market.network), market.port.fees().base_fee
     rows = []
     if base_fee * 2 > settings.max_gas_wei:
         level = Level.FAIL if base_fee > settings.max_gas_wei else Level.WARN
@@ -512,7 +536,8 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     node = find_own_node(settings, settings.home, market, address, head.hash)
     refuse_anothers_home(settings.home, market, address)
     if node is None:
-        return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
+        none = Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")
+        return [none, look_at_price(settings, market, None)]
     parameters = market.network.node_parameters
     status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
     rows = []
@@ -520,11 +545,31 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     short = [one for one in waits_of(node, head.timestamp, parameters, asset) if one["reason"] == "stake"]
     rows += [Check("stake", Level.FAIL, f"{one['text']}, so no work comes", one["next"]) for one in short]
     free = node.stake - node.state.bond
-    text = f"node {node.id} is {status.name}, free stake {show_amount(free, asset)}"
+    text = f"node {node.id} is {STATUS_WORDS[status]}, free stake {show_amount(free, asset)}"
     # Whether it beats is no matter here: a worker need not run yet.
     good = status in (Status.ACTIVE, Status.INACTIVE, Status.PENDING) and not short
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
-    return rows + _look_at_registered(settings, node, asset)
+    return [*rows, look_at_price(settings, market, node), *_look_at_registered(settings, node, asset)]
+
+
+def look_at_price(settings: Settings, market: Market, node: Node | None) -> Check:
+    """Check that the stake covers a lease of an hour at the node's price, the one that waits for its notice included.
+
+    Without a node they are the market's least stake and the price of worker.toml.
+    """
+    asset, policy = asset_of(market.network), market.policies().policy
+    if node is None:
+        ask, stake = settings.ask(asset), market.network.node_parameters.minimum_stake
+    else:
+        ask, stake = node.next_ask if node.offer.pending else node.offer.ask, node.stake
+    text = covered(stake, ask, policy, asset)
+    bound = None if node is not None and node.state.seasoned else on_probation(ask, policy, asset)
+    if bound:
+        text += f"; {bound}"
+    if bond_at(ask, HOUR, policy) <= stake:
+        return Check("price", Level.WARN if bound else Level.PASS, text, "hearth net params" if bound else "")
+    level = Level.WARN if longest(stake, ask, policy) else Level.FAIL
+    return Check("price", level, text, mend_of(stake, ask, policy, asset, registered=node is not None))
 
 
 def _look_at_registered(settings: Settings, node: Node, asset: Asset) -> list[Check]:

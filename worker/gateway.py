@@ -76,7 +76,7 @@ def manifest_of(settings: Settings) -> Manifest:
     return Manifest(
         software=f"hearth {__version__}",
         country=settings.offer.country,
-        gpus=tuple(ListedGpu(one.name, one.driver, one.vram_gib) for one in found),
+        gpus=tuple(ListedGpu(one.name, one.driver, one.vram_gib) for one in found if one.vram_gib),
         gateways=settings.gateway.urls,
     )
 

@@ -7,14 +7,16 @@ function of such a record, so that recorded machines are tests. A value that a G
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hearth.protocol.gpu_tiers import NO_GPU, slug_of, tier_of, vram_gib
+from hearth.protocol.gpu_tiers import NO_GPU, find_model, slug_of, tier_of, vram_gib
 from hearth.protocol.types import LOCAL_CHAIN_ID
 from worker.runtimes.base import Check, Level
 
+GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 TOOLKIT_MINIMUM = "1.17.8"
 """Below: CVE-2024-0132, CVE-2025-23359, CVE-2025-23266 (a container's file can run code as root on the host)."""
 RUNC_MINIMUM = {(1, 2): "1.2.8", (1, 3): "1.3.3", (1, 4): "1.4.0-rc.3"}
@@ -42,13 +44,17 @@ class DriverNvml:
         except pynvml.NVMLError as failed:
             return {"unavailable": str(failed)}
         try:
+            count = _count(_ask(pynvml, "nvmlDeviceGetCount"))
+            if count is None:
+                return {"unavailable": "it does not say how many GPUs there are"}
             return {
-                "driver": _text(pynvml.nvmlSystemGetDriverVersion()),
-                "cuda": pynvml.nvmlSystemGetCudaDriverVersion_v2(),
-                "devices": [self._device_or_loss(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())],
+                "driver": _text(_ask(pynvml, "nvmlSystemGetDriverVersion")) or "",
+                "cuda": _count(_ask(pynvml, "nvmlSystemGetCudaDriverVersion_v2")),
+                "devices": [self._device_or_loss(pynvml, index) for index in range(count)],
             }
         finally:
-            pynvml.nvmlShutdown()
+            with suppress(pynvml.NVMLError):
+                pynvml.nvmlShutdown()
 
     def _device_or_loss(self, pynvml: Any, index: int) -> dict[str, Any]:
         try:
@@ -59,34 +65,77 @@ class DriverNvml:
     @staticmethod
     def _device(pynvml: Any, index: int) -> dict[str, Any]:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-
-        def ask(call: Callable[[], Any]) -> Any:
-            try:
-                return call()
-            except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_FunctionNotFound):
-                return None
-
-        memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+        memory = _ask(pynvml, "nvmlDeviceGetMemoryInfo", handle)
         uncorrected, volatile = pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC
-        processes = ask(lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) or []
+        processes = _ask(pynvml, "nvmlDeviceGetComputeRunningProcesses", handle)
         return {
-            "name": _text(pynvml.nvmlDeviceGetName(handle)),
-            "uuid": _text(pynvml.nvmlDeviceGetUUID(handle)),
-            "memory_total": memory.total,
-            "memory_used": memory.used,
-            "compute": list(pynvml.nvmlDeviceGetCudaComputeCapability(handle)),
-            "mig": ask(lambda: pynvml.nvmlDeviceGetMigMode(handle)[0]),
-            "ecc_enabled": ask(lambda: pynvml.nvmlDeviceGetEccMode(handle)[0]),
-            "ecc_uncorrected": ask(lambda: pynvml.nvmlDeviceGetTotalEccErrors(handle, uncorrected, volatile)),
-            "remapped_rows": ask(lambda: list(pynvml.nvmlDeviceGetRemappedRows(handle))),
-            "power_limit_mw": ask(lambda: pynvml.nvmlDeviceGetEnforcedPowerLimit(handle)),
-            "processes": [{"pid": process.pid, "memory": process.usedGpuMemory} for process in processes],
+            "name": _text(_ask(pynvml, "nvmlDeviceGetName", handle)),
+            "uuid": _text(_ask(pynvml, "nvmlDeviceGetUUID", handle)),
+            "memory_total": _count(getattr(memory, "total", None)),
+            "memory_used": _count(getattr(memory, "used", None)),
+            "compute": _counts(_ask(pynvml, "nvmlDeviceGetCudaComputeCapability", handle), 2),
+            "mig": _first(_counts(_ask(pynvml, "nvmlDeviceGetMigMode", handle), 2)),
+            "ecc_enabled": _first(_counts(_ask(pynvml, "nvmlDeviceGetEccMode", handle), 2)),
+            "ecc_uncorrected": _count(_ask(pynvml, "nvmlDeviceGetTotalEccErrors", handle, uncorrected, volatile)),
+            "remapped_rows": _counts(_ask(pynvml, "nvmlDeviceGetRemappedRows", handle), 4),
+            "power_limit_mw": _count(_ask(pynvml, "nvmlDeviceGetEnforcedPowerLimit", handle)) or None,
+            "processes": _processes(processes),
         }
+
+
+def _ask(pynvml: Any, name: str, *arguments: Any) -> Any:
+    """Return what the library answers, None where it does not: not on this GPU, not to this user, not in this driver.
+
+    Raises NVMLError_GpuIsLost alone.
+    """
+    try:
+        return getattr(pynvml, name)(*arguments)
+    except pynvml.NVMLError_GpuIsLost:
+        raise
+    except (pynvml.NVMLError, UnicodeDecodeError):
+        return None
+
+
+def _count(value: Any) -> int | None:
+    """Return a whole number that counts something, None for what is none."""
+    return value if type(value) is int and value >= 0 else None
+
+
+def _counts(value: Any, length: int) -> list[int] | None:
+    """Return so many counts, None for what is none."""
+    if not isinstance(value, list | tuple) or len(value) != length or any(_count(one) is None for one in value):
+        return None
+    return list(value)
+
+
+def _first(value: list[int] | None) -> int | None:
+    return None if value is None else value[0]
+
+
+def _processes(found: Any) -> list[dict[str, int | None]] | None:
+    """Return the processes that use a GPU, None where nobody can say: that is not none of them."""
+    if not isinstance(found, list | tuple):
+        return None
+    return [
+        {"pid": _count(getattr(one, "pid", None)), "memory": _count(getattr(one, "usedGpuMemory", None))}
+        for one in found
+    ]
+
+
+def _text(value: Any) -> str | None:
+    """Return a text of the library's, whatever its bytes are; None for what is none, and for an empty one."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return value if isinstance(value, str) and value else None
 
 
 @dataclass(frozen=True)
 class GpuInfo:
-    """Describe one GPU. `problems` are reasons not to give it to a job now; empty means it is fit."""
+    """Describe one GPU. `problems` are reasons not to give it to a job now; empty means it is fit.
+
+    What the driver does not say is None, or a problem where a job depends on it: never a zero. `processes` are those
+    that use it, None where nobody can say.
+    """
 
     index: int
     name: str
@@ -98,7 +147,7 @@ class GpuInfo:
     compute: tuple[int, int]
     driver: str
     ecc_enabled: bool | None
-    processes: tuple[tuple[int, int | None], ...]
+    processes: tuple[tuple[int | None, int | None], ...] | None
     problems: tuple[str, ...]
 
 
@@ -132,28 +181,39 @@ def parse(record: Mapping[str, Any]) -> GpuProbe:
 
 
 def _gpu(index: int, device: Mapping[str, Any], driver: str) -> GpuInfo:
-    compute = (device["compute"][0], device["compute"][1])
-    size = vram_gib(device["memory_total"])
-    tier = tier_of(device["name"], size, compute)
+    name = device["name"] or "a GPU without a name"
+    model = find_model(name)
+    found = device["compute"] or [0, 0]
+    # The generation is the model's where a driver does not say it.
+    compute = (found[0], found[1]) if found[0] else model.compute if model is not None else (0, 0)
+    size = vram_gib(device["memory_total"] or 0)
+    tier = tier_of(name, size, compute)
+    processes = device["processes"]
     return GpuInfo(
         index=index,
-        name=device["name"],
-        uuid=device["uuid"],
-        vram_bytes=device["memory_total"],
+        name=name,
+        uuid=device["uuid"] or "",
+        vram_bytes=device["memory_total"] or 0,
         vram_gib=size,
         tier=tier,
         slug=slug_of(tier),
         compute=compute,
         driver=driver,
         ecc_enabled=None if device["ecc_enabled"] is None else bool(device["ecc_enabled"]),
-        processes=tuple((process["pid"], process["memory"]) for process in device["processes"]),
-        problems=tuple(_problems(device)),
+        processes=None if processes is None else tuple((one["pid"], one["memory"]) for one in processes),
+        problems=tuple(_problems(device, compute)),
     )
 
 
-def _problems(device: Mapping[str, Any]) -> list[str]:
-    """Name what makes a GPU unfit for the next job."""
+def _problems(device: Mapping[str, Any], compute: tuple[int, int]) -> list[str]:
+    """Name what makes a GPU unfit for the next job, and what no job can be promised without."""
     found = []
+    if not GPU_UUID.match(device["uuid"] or ""):
+        found.append("the driver names no UUID of it, by which a container would get it")
+    if not device["memory_total"]:
+        found.append("the driver does not say how much memory it has")
+    if not compute[0]:
+        found.append("the driver does not say its compute capability, and its name is not known")
     if device["mig"]:
         found.append("MIG is on: this version gives a job whole GPUs only")
     if device["ecc_uncorrected"]:
@@ -164,8 +224,9 @@ def _problems(device: Mapping[str, Any]) -> list[str]:
             found.append("a memory row could not be remapped: replace the GPU")
         elif pending:
             found.append("a memory row waits to be remapped: reset the GPU")
-    for process in device["processes"]:
-        found.append(f"process {process['pid']} uses it: one tenant per GPU at a time")
+    for process in device["processes"] or ():
+        pid = "of another container" if process["pid"] is None else process["pid"]
+        found.append(f"process {pid} uses it: one tenant per GPU at a time")
     return found
 
 
@@ -181,6 +242,13 @@ def parse_version(text: str) -> tuple[int, int, int, int] | None:
     return int(major), int(minor), int(patch), int(candidate) if candidate else 10**6
 
 
+def _unsafe(name: str, chain_id: int, detail: str, fix: str) -> Check:
+    """Grade a program with known ways out of a container: only a warning where the jobs are the provider's own."""
+    if chain_id == LOCAL_CHAIN_ID:
+        return Check(name, Level.WARN, f"{detail}; on a devnet, whose jobs are your own, a warning only", fix)
+    return Check(name, Level.FAIL, f"{detail}; no node is registered with it", fix)
+
+
 def check_toolkit(version: str, chain_id: int) -> Check:
     """Judge the version of nvidia-container-toolkit; an unsafe one refuses registration, save on a local chain."""
     name, found = "nvidia-container-toolkit", parse_version(version)
@@ -192,9 +260,9 @@ def check_toolkit(version: str, chain_id: int) -> Check:
     assert minimum is not None
     if found >= minimum:
         return Check(name, Level.PASS, version.strip())
-    return Check(
+    return _unsafe(
         name,
-        Level.WARN if chain_id == LOCAL_CHAIN_ID else Level.FAIL,
+        chain_id,
         f"{version.strip()} is below {TOOLKIT_MINIMUM} (CVE-2024-0132, CVE-2025-23359, CVE-2025-23266)",
         f"upgrade nvidia-container-toolkit to {TOOLKIT_MINIMUM} or newer",
     )
@@ -212,13 +280,9 @@ def check_runc(version: str, chain_id: int, patched: frozenset[str] = frozenset(
     assert lowest is not None
     if found >= lowest:
         return Check(name, Level.PASS, version.strip())
-    return Check(
+    return _unsafe(
         name,
-        Level.WARN if chain_id == LOCAL_CHAIN_ID else Level.FAIL,
+        chain_id,
         f"{version.strip()} is below {minimum} (CVE-2025-31133, CVE-2025-52565, CVE-2025-52881)",
         f"upgrade runc to {minimum} or newer; if your distribution's has the fixes, name it in docker.patched_runc",
     )
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value

@@ -1,9 +1,9 @@
-"""Why a worker takes nothing new now, and what the log and the metrics hear of it: each change once."""
+"""Why a worker takes nothing new now, or leaves a job alone, and what the log and the metrics hear of it: each once."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import structlog
@@ -14,20 +14,24 @@ from hearth.client.standing import stake_command
 from hearth.daemon.chain_clock import ChainClock, Doubt
 from hearth.protocol import formulas
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
-from hearth.protocol.types import Node
+from hearth.protocol.types import JobId, Node
 from hearth.protocol.units import Asset, format_amount
 from worker.attempt.intake import UNASKED
-from worker.decide import Reason
+from worker.decide import OWN, Action, Reason, Skip
 from worker.disk import Disk
 from worker.metrics import WorkerMetrics
 from worker.mode import read_mode
+from worker.rows import Row
 from worker.settings import Settings, accepting_at
+from worker.words import WORDS
 
 log = structlog.get_logger("worker")
 
 GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
 OWNER_NEXT: Final = "where that owner is yours, set account.payout to it in worker.toml, then hearth worker start"
 STORE_NEXT: Final = "hearth worker doctor; it is tried again by itself"
+_TOLD: Final = frozenset({Reason.OTHER_OWNER, Reason.NOT_READY, Reason.DISK_FULL, Reason.STORE_DOWN, Reason.GAS_CAPPED})
+"""Holds of which the log hears more elsewhere."""
 
 
 class Holds:
@@ -47,6 +51,7 @@ class Holds:
         """What waits for cheaper gas, in words; empty for nothing."""
         self._refused = False
         self._other_owner = ""
+        self._status = ""
         self._sender = sender
         self._metrics = metrics
         self._clock = clock
@@ -60,7 +65,12 @@ class Holds:
         `refusal` is why the store takes no results, "" where it takes them.
         """
         self._tell_store(refusal)
-        self.now = self._why(head, node, settings, disk, funds_short=funds_short, sent=sent)
+        before, self.now = self.now, self._why(head, node, settings, disk, funds_short=funds_short, sent=sent)
+        if self.now is not before:
+            if self.now is not None and self.now not in _TOLD:
+                log.warning("nothing new is taken", reason=self.now.value, why=WORDS[self.now])
+            elif self.now is None and before not in _TOLD:
+                log.info("new work is taken again")
         return self.now
 
     def _why(
@@ -88,9 +98,9 @@ class Holds:
 
     def _tell_gas(self, head: Block) -> bool:
         """Say whether gas is too dear to take new work; the log hears what is kept back, and since when no more."""
-        half = self._sender.config.max_fee // 2
-        everything = self._sender.why_capped(head.base_fee, BEAT_GAS)
-        work = everything or self._sender.why_capped(head.base_fee, LEASE_GAS, half)
+        half, base_fee = self._sender.config.max_fee // 2, self._sender.base_fee(head)
+        everything = self._sender.why_capped(base_fee, BEAT_GAS)
+        work = everything or self._sender.why_capped(base_fee, LEASE_GAS, half)
         self._metrics.gas_capped.labels("everything").set(bool(everything))
         self._metrics.gas_capped.labels("new work").set(bool(work))
         said = (
@@ -148,3 +158,21 @@ class Holds:
                 log.info("stake suffices", stake=format_amount(node.stake, asset))
             self.stake_short = short
         return short
+
+    def tell_status(self, steps: Iterable[Action | Skip]) -> None:
+        """Let the log hear that open jobs are left alone for what the node is on the chain, at each change."""
+        found = next((one.detail for one in steps if isinstance(one, Skip) and one.reason is Reason.NODE_STATUS), "")
+        if found and found != self._status:
+            log.warning("nothing new is taken", reason=Reason.NODE_STATUS.value, why=found, next="hearth worker status")
+        self._status = found
+
+
+def tell_left(steps: Iterable[Action | Skip], rows: Mapping[JobId, Row]) -> None:
+    """Let the log hear of each job that this worker does not take for a reason of its own, once a reason."""
+    for step in steps:
+        if not isinstance(step, Skip) or step.reason not in OWN or (row := rows.get(step.job)) is None:
+            continue
+        reason = Reason(step.reason)
+        if reason not in row.told:
+            row.told.add(reason)
+            log.info("a job is left alone", job=step.job.hex(), reason=reason.value, why=step.detail or WORDS[reason])

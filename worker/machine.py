@@ -22,8 +22,8 @@ from hearth.base.files import make_private, replace_text
 from hearth.base.locks import holder
 from hearth.protocol.types import Offer
 from hearth.protocol.units import GIB
+from worker.cgroups import memory_bytes, usable_cores
 from worker.home import LOCK_FILE, is_running
-from worker.settings import memory_bytes, usable_cores
 from worker.volumes import room_under
 
 FOLDER: Final = "running"

@@ -6,22 +6,28 @@ What an owner does with the very key that a running worker holds, that worker se
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import ConfigError, NotFoundError, RefusedError, UsageError
+from hearth.base.files import AnyPath, path_of
 from hearth.protocol.types import NodeId
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hearth.client import Client
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
     from hearth.client.reports import Wall as WallRow
     from hearth.client.session import Session
     from hearth.client.workers import Workers
+    from hearth.market.network import Network
     from hearth.protocol.types import Node, Offer
+    from worker.past import Left
     from worker.reports import (
         EarningsReport,
         Selftest,
@@ -41,11 +47,18 @@ if TYPE_CHECKING:
 class Provider:
     """The worker of one settings file, by a client of its market."""
 
-    def __init__(self, client: Client, config: Path) -> None:
-        """Read nothing yet; the file is read, and refused, at the first call."""
+    def __init__(self, client: Client, config: AnyPath, *, vouch: Callable[[Path, bytes], None] | None = None) -> None:
+        """Read nothing yet; the file is read, and refused, at the first call: by `vouch` too, which gets its bytes."""
         self._session = client.session
         self._workers = client.workers
-        self._config = config
+        self._config = path_of(config)
+        self._vouch = vouch
+        self._network: Network | None = None
+        """The market of a found settings file, of the bytes that were vouched for."""
+        self._key: str | None = None
+        """The address of its key, as it was vouched for."""
+        self._fault: ConfigError | None = None
+        """Why what it names could not be asked about."""
 
     @cached_property
     def session(self) -> Session:
@@ -55,7 +68,7 @@ class Provider:
         """
         with suppress(ConfigError):
             own = self._session.settings
-            self._session.settings = own.for_program(self.settings.network, self.settings.rpc)
+            self._session.settings = own.for_program(self.settings.network, self.settings.rpc, self.settings.code)
             if self._session.settings is not own:
                 from worker.settings import MEND_RPC
 
@@ -67,7 +80,63 @@ class Provider:
         """Return the settings of the file. Raises ConfigError."""
         from worker.settings import load
 
-        return load(self._config)
+        return load(self._config, self._vouch)
+
+    def use_named(self) -> None:
+        """Ask about what a settings file that nobody named names in turn: the market that is paid, the key that works.
+
+        What was asked about is what is used: of the market the bytes, of the key its address. What is missing or wrong
+        is told by the one who reads it, but nothing is signed then: what lies there later nobody has seen.
+        Raises ConfigError UNKNOWN_FILE.
+        """
+        for use in (self._use_network, self._use_key):
+            try:
+                use()
+            except ConfigError as error:
+                if error.code == "UNKNOWN_FILE":
+                    raise
+                self._fault = self._fault or error
+
+    def _use_key(self) -> None:
+        from hearth.base.text import quoted
+        from hearth.chain.keys import keystore_in, read_keystore_bytes
+        from worker.settings import operator_key
+
+        path = self.settings.account.keystore
+        try:
+            raw = read_keystore_bytes(path)
+            self.operator = self._key = f"0x{keystore_in(raw, path)['address']}"
+        except ConfigError:
+            operator_key(self.settings)  # which says the way back
+            raise
+        said = f"{quoted(str(path))}, {self._named}, is the key of {self._key}"
+        self._session.settings.require(path, raw, said, named=self._option)
+
+    def _use_network(self) -> None:
+        from hearth.base.files import is_path
+        from hearth.config.settings import found_network
+
+        network = self.settings.network
+        if is_path(network):
+            self._network = found_network(self._session.settings, Path(network), self._named, named=self._option)
+            if self.session.settings.network == network:
+                self.session.network = self._network
+
+    @property
+    def _named(self) -> str:
+        """Say where the name of a file that nobody named stands."""
+        from hearth.base.text import quoted
+
+        return f"named by {quoted(str(self._config.absolute()))}"
+
+    @property
+    def _option(self) -> str:
+        return f"--config {shlex.quote(str(self._config))}"
+
+    def _require_asked(self) -> None:
+        """Refuse to sign where a found file, or what it names, could not be asked about. Raises ConfigError."""
+        if self._fault is not None:
+            raise self._fault
 
     @cached_property
     def operator(self) -> str:
@@ -81,6 +150,7 @@ class Provider:
         """Return what the owner does; the running worker sends what its key signs."""
         from worker.requests import RunningWorker
 
+        self._require_asked()
         return self._workers.through(RunningWorker(self.settings.home, self.operator, self.session))
 
     def _find(self) -> Node | None:
@@ -89,22 +159,38 @@ class Provider:
 
         market = self.session.market
         owner = self.settings.account.payout
-        return find_node(market, self.settings.node, self.operator, owner, market.port.head().hash)
+        with suppress(NotFoundError):  # worker.toml names a node that has left
+            return find_node(market, self.settings.node, self.operator, owner, market.port.head().hash)
+        return None
+
+    @cached_property
+    def _left(self) -> Left | None:
+        """Return this worker's node that left the market last, None where none did."""
+        from worker.past import find_left
+
+        settings = self.settings
+        return find_left(self.session.market, settings.node, self.operator, settings.account.payout)
 
     def node(self) -> Node:
         """Return this worker's node as it stands. Raises NotFoundError NO_NODE, ConfigError NOT_OPERATOR, NOT_OWNER."""
+        from hearth.client.views import moment
         from worker.build import find_own_node
 
         settings, market = self.settings, self.session.market
-        node = find_own_node(settings, settings.home, market, self.operator, market.port.head().hash)
-        if node is None:
-            raise NotFoundError(
-                f"no node of {self.session.network.name} is operated by {self.operator}",
-                hint="hearth worker register",
-                code="NO_NODE",
-                component="worker",
-            )
-        return node
+        node = None
+        with suppress(NotFoundError):  # worker.toml names a node that has left, or that never was
+            node = find_own_node(settings, settings.home, market, self.operator, market.port.head().hash)
+        if node is not None:
+            return node
+        credit, left = market.credit(settings.account.payout), self._left
+        paid = f"hearth worker withdraw pays out {self.session.amount(credit)} of credit; " if credit else ""
+        text = f"no node of {self.session.network.name} is operated by {self.operator}"
+        if settings.node is not None:
+            text = f"there is no node {settings.node} on {self.session.network.name}, which worker.toml names"
+        if left is not None:
+            text = f"node {left.node} left the market at {moment(left.at)}"
+            paid = f"hearth worker earnings shows its books; {paid}"
+        raise NotFoundError(text, hint=f"{paid}hearth worker register", code="NO_NODE", component="worker")
 
     # ---- the machine ----
 
@@ -234,9 +320,10 @@ class Provider:
         from hearth.daemon.loop import harden
         from worker.__main__ import start
 
+        self._require_asked()
         configure_logs(False)
         harden()
-        start(self._config)
+        start(self._config, self.settings, self._network, self._key)
 
     def take(self, job: str, *, unit: int | None = None) -> WorkerTake:
         """Take one unit of a job by hand, run it and submit it in this process; by default the next one that fits.
@@ -250,9 +337,12 @@ class Provider:
         from hearth.daemon.loop import harden
         from worker.take import take
 
+        self._require_asked()
         configure_logs(False, logging.WARNING)
         harden()
-        return take(self.session, self.settings, self.session.job_id(job), unit)
+        return take(
+            self.session, self.settings, self.session.job_id(job), unit, network=self._network, operator=self._key
+        )
 
     def pause(self) -> WorkerMode:
         """Tell the worker to take nothing new and to end what it runs; idle and paused, it does not beat."""
@@ -302,7 +392,7 @@ class Provider:
         *,
         slots: int | None = None,
         size: str | None = None,
-        home: Path | None = None,
+        home: AnyPath | None = None,
         user: str | None = None,
         remove: bool = False,
     ) -> WorkerVolumes:
@@ -314,7 +404,7 @@ class Provider:
         from hearth.protocol.units import parse_size
         from worker import volumes
 
-        where = (home or self.settings.home).resolve()
+        where = (path_of(home) or self.settings.home).resolve()
         dry_run = self.session.dry_run
         if dry_run and (remove or size is not None):
             volumes.refuse_running(where)
@@ -344,7 +434,7 @@ class Provider:
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
         from hearth.client.standing import START
-        from worker.mode import read_mode
+        from worker.mode import MODE_WORDS, read_mode
         from worker.status import read_status
 
         home = self.settings.home
@@ -353,6 +443,8 @@ class Provider:
         # A process that runs and does not beat was paused, or something is wrong with it.
         start = START if not alive else "hearth worker resume" if mode != "run" else "hearth worker doctor"
         told = self._workers.status(self.node(), start=start)
+        if mode in MODE_WORDS:
+            told["status_text"] = f"{MODE_WORDS[mode]}, to others {told['status_text']}"
         return {"schema": "hearth.worker.status/1", **told, "mode": mode, "process": process}
 
     def why(self, job: str) -> WorkerWhy:
@@ -362,29 +454,53 @@ class Provider:
         told = self._workers.gates(job, self.node())
         said = read_status(self.settings.home)
         reasons = {} if said is None else said.get("reasons", {})
+        own = reasons.get(told["job"].removeprefix("0x"), [])
+        for unit in told["units"]:
+            if unit["gate"] == "fits" and any(row["index"] in (None, unit["unit"]) for row in own):
+                unit["text"] = "the market allows it, and its worker decides"
         return {
             "schema": "hearth.worker.why/1",
             **told,
-            "worker": reasons.get(told["job"].removeprefix("0x"), []),
+            "worker": own,
             "worker_alive": bool(said and said["alive"]),
         }
 
-    def bundle(self, log: Path | None = None) -> WorkerBundle:
+    def bundle(self, log: AnyPath | None = None) -> WorkerBundle:
         """Return what whoever helps has to know of this worker, with every secret taken out."""
         from worker.bundle import bundle
 
-        return bundle(self.session.settings, lambda: self.settings, lambda: self.doctor()["checks"], log)
+        return bundle(
+            self.session.settings,
+            lambda: self.settings,
+            lambda: self.doctor()["checks"],
+            path_of(log),
+        )
 
     def earnings(self) -> EarningsReport:
-        """Return the node's books, read from the chain, and what this machine's worker paid for gas."""
+        """Return the node's books, read from the chain, and what this machine's worker paid for gas.
+
+        Where it has left the market, they are those of all its time.
+        """
+        from hearth.client.history import keeper_pay
+        from hearth.client.reading import JobReader
         from hearth.daemon.ledger import LEDGER_FILE, Ledger
         from hearth.protocol.units import NATIVE, show_amount
+        from worker.past import Left
         from worker.watch import Watcher
 
-        session, node = self.session, self.node()
-        watcher = Watcher(session.market, node.id)
+        session = self.session
+        try:
+            node: Node | Left = self.node()
+        except NotFoundError:
+            if self._left is None:
+                raise
+            node = self._left
+        left_at = node.at if isinstance(node, Left) else None
+        number = node.node if isinstance(node, Left) else node.id
+        watcher = Watcher(session.market, number)
         watcher.sync()
         books = watcher.earnings
+        keeping = keeper_pay(JobReader(session), node.operator)
         credit = session.market.credit(node.owner)
         ledger = Ledger.open(self.settings.home / LEDGER_FILE)
         # Without a beginning there are no books yet; gas that cost nothing is of a coin whose price nobody said.
@@ -392,7 +508,8 @@ class Provider:
         profit = ledger.earned(books.net) - ledger.coin_cost if known else None
         return {
             "schema": "hearth.earnings/1",
-            "node": node.id,
+            "node": number,
+            "left_at": left_at,
             "owner": node.owner,
             "asset": session.asset.symbol,
             "paid": books.paid,
@@ -406,6 +523,7 @@ class Provider:
             "unproven": books.unproven,
             "income": str(books.income),
             "fees": str(books.fees),
+            "keeping": str(keeping),
             "slashed": str(books.slashed),
             "liveness_fees": str(books.liveness_fees),
             "owner_credit": str(credit),
@@ -414,6 +532,7 @@ class Provider:
             "text": {
                 "income": session.amount(books.income),
                 "fees": session.amount(books.fees),
+                "keeping": session.amount(keeping),
                 "slashed": session.amount(books.slashed),
                 "liveness_fees": session.amount(books.liveness_fees),
                 "owner's credit": session.amount(credit),
@@ -423,7 +542,7 @@ class Provider:
         }
 
 
-def selftest(config: Path | None = None) -> Selftest:
+def selftest(config: AnyPath | None = None) -> Selftest:
     """Run a real program in each runtime of this machine, end to end through its sandbox, and check it.
 
     Without a worker.toml the container engine is the default one. Raises ConfigError.
@@ -432,7 +551,7 @@ def selftest(config: Path | None = None) -> Selftest:
     from worker.selftest import selftest as run_all
     from worker.settings import docker_of, load
 
-    runtime = DockerRuntime() if config is None else docker_of(load(config))
+    runtime = DockerRuntime() if config is None else docker_of(load(path_of(config)))
     rows = [_row(check) for check in run_all(runtime)]
     # A runtime that this machine does not have is a warning, and no failure of those that it has.
     failed = any(row["level"] == "FAIL" for row in rows)

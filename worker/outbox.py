@@ -148,7 +148,7 @@ class Outbox:
             read = read_call(intent.call, self._market)
             kind = OWNER if intent.key.startswith(f"{OWNER}/") else read[0].value if read else GAP
             self._metrics.transactions.labels(kind, after.state.value).inc()
-            self._pay((after.gas_used or 0) * (after.gas_price or 0), coin_price)
+            self._pay(after.fee, coin_price)
             self.lead.ended(intent.key, mined=after.state.done)
             if kind == Kind.CHECKPOINT and read is not None:
                 self._take_back(*read[1][0], taken=after.state.done)

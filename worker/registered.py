@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Offer
 from hearth.protocol.types import Runtime as RuntimeFlag
-from hearth.protocol.units import Asset, show_rate
+from hearth.protocol.units import Asset, format_rate, show_rate
 from hearth.protocol.zones import ZONES
 from worker.settings import OfferSettings
 
@@ -27,8 +27,12 @@ def differences(wish: OfferSettings, offer: Offer, node: Node, asset: Asset) -> 
     found = list(_sizes(wish, offer, node.offer))
     asked = node.next_ask if node.offer.pending else node.offer.ask
     mine, theirs = show_rate(offer.ask, asset), show_rate(asked, asset)
-    rows = [(_differs("price", mine, theirs), f'hearth worker price "{wish.price}"')] if mine != theirs else []
-    return rows + [(text, UPDATE) for text in found]
+    rows = [(text, UPDATE) for text in found]
+    if mine != theirs:
+        # The owner may have changed it on chain since: to register the file's again would undo that.
+        fix = f'hearth worker price "{wish.price}", or set offer.price = "{format_rate(asked, asset)}" in worker.toml'
+        rows.insert(0, (_differs("price", mine, theirs), fix))
+    return rows
 
 
 def gateway_differences(urls: Sequence[str], named: Sequence[str]) -> list[tuple[str, str]]:

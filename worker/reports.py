@@ -144,14 +144,17 @@ class WorkerTake(TypedDict):
 class EarningsReport(TypedDict):
     """A node's books: leases by how they ended, and amounts; `income` is the owner's pay after `fees`.
 
+    `left_at` is the chain second at which the node left the market, null where it has not.
     `gas_wei` is what the operator's key has paid since the ledger in the worker's home began, at its first start or
     where it was lost. `profit` is of that time, too: income less slashes, liveness fees and gas; null where no worker
-    has run here, or where nobody said what a coin is worth (`gas.coin`). Tips and settle rewards, which are the
-    operator's own credit, are in neither.
+    has run here, or where nobody said what a coin is worth (`gas.coin`). `keeping` are the tips and rewards that the
+    key which works had for keeper's work: they are its own credit, in neither `income` nor `profit`. Where it is the
+    owner's key too, `hearth wallet history` has both as earned, but what came out of nodes' stake, which it has apart.
     """
 
     schema: Literal["hearth.earnings/1"]
     node: int
+    left_at: int | None
     owner: str
     asset: str
     paid: int
@@ -165,6 +168,7 @@ class EarningsReport(TypedDict):
     unproven: int
     income: str
     fees: str
+    keeping: str
     slashed: str
     liveness_fees: str
     owner_credit: str

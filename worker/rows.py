@@ -19,7 +19,7 @@ from hearth.market.reads import PAGE, Market, UnitView
 from hearth.protocol import words
 from hearth.protocol.formulas import MAX_UINT, Ask, Immutables, ask_of, node_gate
 from hearth.protocol.types import Accused, Gate, Header, JobId, Node, NodeFlag, NodeId, Policy, State, Terms, Unit
-from worker.decide import OURS, Job, Lease, Saved, SpecFacts, Target
+from worker.decide import OURS, Job, Lease, Reason, Saved, SpecFacts, Target
 
 JOBS: Final = 16 * PAGE
 """Jobs without a lease of the node's whose words are read per block, in pages."""
@@ -78,6 +78,8 @@ class Row:
     retry_at: int = 0
     retry_why: str = ""
     ended: int | None = None
+    told: set[Reason] = field(default_factory=set)
+    """For which reasons of this worker's own the log has said that it leaves the job alone."""
     gate: Gate | None = None
     """What the node's offer fails of it, whatever its state; None until that was looked at."""
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, ConfigError
-from hearth.base.files import replace_text
+from hearth.base.files import AnyPath, path_of, replace_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hearth.client import Client
     from hearth.client.session import Session
+    from hearth.protocol.units import Asset
     from worker.reports import WorkerFile
 
+_OFFERED: Final = ("price", "country", "slots", "runtimes", "gpus", "cores", "memory", "disk")
 _TOML: Final = """\
 # A worker's settings: hearth worker doctor checks them, hearth worker register and start use them.
 network = {network}
@@ -59,14 +62,23 @@ listen = {listen}
 """
 
 
+_OPTIONS: Final = {
+    "account.payout": "--payout",
+    "home": "--home",
+    "metrics.listen": "--listen",
+    **{f"offer.{name}": f"--{name}" for name in _OFFERED},
+}
+"""The option of `hearth worker init` that each field comes from."""
+
+
 def write_settings(
     client: Client,
-    config: Path,
+    config: AnyPath,
     *,
     price: str,
     country: str,
     payout: str | None = None,
-    home: Path | None = None,
+    home: AnyPath | None = None,
     slots: int = 1,
     runtimes: tuple[str, ...] = (),
     gpus: str = "all",
@@ -76,9 +88,10 @@ def write_settings(
     listen: str | None = None,
 ) -> WorkerFile:
     """Write a worker.toml that the worker will take, and report it. Raises ConfigError CONFIG_EXISTS, NO_PASSWORD."""
+    from hearth.config.sections import toml
     from hearth.config.settings import network_file, rpc_urls
-    from worker.settings import parse
 
+    config, own_home = path_of(config), path_of(home)
     if config.exists():
         raise ConfigError(f"{config} exists already", hint="use --config FILE for another worker", code="CONFIG_EXISTS")
     session = client.session
@@ -87,28 +100,27 @@ def write_settings(
     sizes = {"runtimes": list(runtimes) or None, "cores": cores, "memory": memory, "disk": disk}
     local = session.local
     owner = (payout or session.key("owner").address).lower()
+    network = network_file(session.settings).resolve()
     text = _TOML.format(
-        network=_toml(str(network_file(session.settings).resolve())),
-        home=_toml(str((home or session.settings.home / "workers" / key.name).absolute())),
-        rpc=_toml(list(rpc_urls(session.settings, session.network))),
-        stores=_toml(list(session.store_urls[:1])),
-        payout=_toml(owner),
-        keystore=_toml(str(key.path.absolute())),
-        password_file=_toml(str(password.absolute())),
-        price=_toml(price),
-        country=_toml(country),
+        network=toml(str(network)),
+        home=toml(str((own_home or session.settings.home / "workers" / key.name).absolute())),
+        rpc=toml(list(rpc_urls(session.settings, session.network))),
+        stores=toml(list(session.store_urls[:1])),
+        payout=toml(owner),
+        keystore=toml(str(key.path.absolute())),
+        password_file=toml(str(password.absolute())),
+        price=toml(price),
+        country=toml(country),
         slots=slots,
-        gpus=_toml(gpus),
-        sizes="".join(f"{name} = {_toml(value)}\n" for name, value in sizes.items() if value is not None),
+        gpus=toml(gpus),
+        sizes="".join(f"{name} = {toml(value)}\n" for name, value in sizes.items() if value is not None),
         confirmations=0 if local else 2,
-        reserve=_toml("256MiB" if local else "2GiB"),
-        listen=_toml(listen if listen is not None else "" if local else "127.0.0.1:9464"),
+        reserve=toml("256MiB" if local else "2GiB"),
+        listen=toml(listen if listen is not None else "" if local else "127.0.0.1:9464"),
     )
-    # Refuse what the worker would refuse before a file stands there.
-    parse(tomllib.loads(text), config).ask(session.asset)
+    _warn_of_bond(session, _check(text, config, session.asset))
     if not client.dry_run:
-        config.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(config, text)
+        _write(session, config, text, network)
     return {
         "schema": "hearth.worker.init/1",
         "config": str(config),
@@ -116,6 +128,51 @@ def write_settings(
         "next": _next(session, key.address, owner),
         "dry_run": client.dry_run,
     }
+
+
+def _write(session: Session, config: Path, text: str, network: Path) -> None:
+    """Write a settings file, and vouch for it and for the network file that it names, as that was read."""
+    from hearth.config.trust import Trust
+    from hearth.market.network import network_in, read_network
+
+    config.parent.mkdir(parents=True, exist_ok=True)
+    trust = Trust(session.settings.home)
+    raw = read_network(network)
+    if network_in(raw, network) == session.network:
+        # What came in its place meanwhile nobody has seen: the worker asks about it.
+        trust.record(network, raw)
+    trust.record(config, text.encode())
+    replace_text(config, text)
+
+
+def _warn_of_bond(session: Session, ask: int) -> None:
+    """Warn of a price at which the market's least stake, which registering takes, covers no lease of an hour.
+
+    Where no RPC answers nothing is known of the market's bonds: whoever registers is told.
+    """
+    from hearth.client.standing import short_of
+
+    with suppress(ChainError):
+        policy, least = session.market.policies().policy, session.network.node_parameters.minimum_stake
+        if text := short_of(least, ask, policy, session.asset, registered=False):
+            session.tell("warning", {"text": text})
+
+
+def _check(text: str, config: Path, asset: Asset) -> int:
+    """Return the price of a file, or refuse what the worker would refuse before it stands there, by the options that
+    its fields come from."""
+    from worker.settings import parse
+
+    try:
+        return parse(tomllib.loads(text), config).ask(asset)
+    except ConfigError as error:
+        told = [text.partition(": ") for text in error.details.get("problems", [error.message])]
+        found = {_OPTIONS[name]: why for name, _, why in told if name in _OPTIONS}
+        if len(found) < len(told):
+            raise
+        sentence, *also = (f"{option}: {why}" for option, why in found.items())
+        hint = f"correct {' and '.join(found)}, then the same command"
+        raise ConfigError(sentence, also=also, hint=hint) from error
 
 
 def _next(session: Session, operator: str, owner: str) -> str:
@@ -144,8 +201,3 @@ def _register(session: Session, owner: str) -> str:
         return "hearth worker register --print-tx > register.json, which the key of account.payout sends"
     named = session.settings.account is not None
     return f"hearth worker register --account {mine}" if named else "hearth worker register"
-
-
-def _toml(value: object) -> str:
-    """Return a string, a number or a list of strings as TOML, whose basic strings are JSON's."""
-    return json.dumps(value)

@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from hearth.base.errors import REINSTALL
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from worker.runtimes.base import Check, Level, OutputRule, RunRequest, RunResult, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.docker_engine import runtime_of
-from worker.runtimes.docker_request import GUEST_UID
+from worker.runtimes.docker_request import GUEST_UIDS
 from worker.runtimes.profiles import is_gvisor
 from worker.runtimes.wasm import WasmRuntime
 
@@ -72,13 +73,13 @@ def _wasm() -> Check:
         runtime = WasmRuntime(home)
         return runtime.prepare(str(module)) or runtime.run(_request(home, module=module), threading.Event())
 
-    return _judged("wasm", run, fix="pip install --force-reinstall wasmtime")
+    return _judged("wasm", run, fix=REINSTALL)
 
 
 def _docker(runtime: DockerRuntime) -> Check:
     works, why = runtime.available()
     if not works:
-        return Check("docker", Level.WARN, why, "start Docker to take containers; hearth worker doctor")
+        return Check("docker", Level.WARN, why, f"{runtime.how_to_start()} to take containers; hearth worker doctor")
     if platform.machine() != "x86_64":
         fix = "run an image of yours: hearth run IMAGE"
         return Check("docker", Level.WARN, f"{why}; there is no test program for {platform.machine()}", fix)
@@ -99,7 +100,7 @@ def _walls_inside(result: RunResult) -> tuple[list[str], list[str]]:
     found = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
     rights = [value for name, value in found.items() if name.startswith("Cap")]
     looks = {
-        "user": set(found.get("Uid", ["0"])) == {str(GUEST_UID)},
+        "user": set(found.get("Uid", ["0"])) <= {str(user) for user in GUEST_UIDS},
         "capabilities": bool(rights) and all(value == ["0" * 16] for value in rights),
     }
     if "NoNewPrivs" in found:

@@ -6,9 +6,8 @@ stay text until the market's asset is known (`ask`). docs/worker.toml.md explain
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.base.urls import folder_url
 from hearth.chain.keys import KeyFile, read_key
 from hearth.config import sections
 from hearth.config.sections import (
@@ -38,11 +38,12 @@ from hearth.config.sections import (
 from hearth.market.manifest import MAX_GATEWAYS
 from hearth.protocol import units
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
-from hearth.protocol.types import Offer
+from hearth.protocol.types import MAX_RATE, Offer
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import GIB, Asset
 from hearth.protocol.zones import zone_of
 from worker.attempt.task import Pace
+from worker.cgroups import memory_bytes, usable_cores
 from worker.registries import DEFAULT_REGISTRIES
 from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 DOCTOR: Final = "hearth worker doctor"
 HINT: Final = f"mend it in worker.toml, then {DOCTOR}"
 MEND_RPC: Final = f"mend rpc in worker.toml, then {DOCTOR}"
+MEND_CODE: Final = "where you know that code, name its hashes under code in worker.toml"
 NEW_KEY: Final = "hearth worker operator ADDRESS --node N --account owner"
 """What gives a node whose key is lost another one."""
 INIT: Final = "hearth worker init --price RATE --country CODE"
@@ -260,6 +262,7 @@ class Settings(Section):
     home: UserPath
     rpc: tuple[RpcUrl, ...] = Field(default=(), repr=False)
     stores: tuple[str, ...] = ()
+    code: tuple[Digest, ...] = ()
     account: Account
     offer: OfferSettings
     docker: Docker = Docker()
@@ -361,9 +364,9 @@ class Settings(Section):
         return sections.amount(self.withdraw_at, asset, "withdraw_at", hint=HINT) if self.withdraw_at else 0
 
 
-def load(path: Path) -> Settings:
-    """Read and check a worker.toml. Raises ConfigError that names the file and every field at fault."""
-    return parse(sections.read_toml(path, start=INIT, then=DOCTOR), path)
+def load(path: Path, vouch: Callable[[Path, bytes], None] | None = None) -> Settings:
+    """Read and check a worker.toml. Raises ConfigError that names the file and every field at fault, or `vouch`'s."""
+    return parse(sections.read_toml(path, start=INIT, then=DOCTOR, vouch=vouch), path)
 
 
 def operator_key(settings: Settings) -> KeyFile:
@@ -389,7 +392,7 @@ def parse(data: dict[str, Any], path: Path) -> Settings:
             "network": sections.network_of(settings.network, folder),
             "home": home,
             "account": sections.with_absolute(settings.account, folder, "keystore", "password_file"),
-            "stores": settings.stores or (f"folder://{home / 'store'}",),
+            "stores": settings.stores or (folder_url(home / "store"),),
         }
     )
 
@@ -460,21 +463,6 @@ class Machine:
     disk: int
     runtimes: RuntimeFlag
     gpus: tuple[GpuInfo, ...] = ()
-
-
-def memory_bytes() -> int:
-    """Return the memory that this process may use: the machine's, or its control group's if that is less."""
-    page = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        text = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-    except OSError:
-        return page
-    return min(page, int(text)) if text.isdigit() else page
-
-
-def usable_cores() -> int:
-    """Return the CPU cores that this process may run on."""
-    return len(os.sched_getaffinity(0))
 
 
 def chosen_gpus(wish: OfferSettings, found: GpuProbe) -> tuple[GpuInfo, ...]:
@@ -579,8 +567,9 @@ def _rate(text: str, asset: Asset, field: str) -> int:
         rate = units.parse_rate(text, asset)
     except HearthError as error:
         raise _refuse(field, f"{error.message} ({error.hint})") from error
-    if not 0 < rate < 1 << 80:
-        raise _refuse(field, f'"{text}" is outside what an offer can say')
+    if not 0 < rate <= MAX_RATE:
+        most = units.rate_at_most(MAX_RATE, asset)
+        raise _refuse(field, f'"{text}" is no price: it is more than 0 and at most {most}')
     return rate
 
 

@@ -76,7 +76,7 @@ from worker.decide.open import may_begin_with
 from worker.decide.policy import followed_seconds
 from worker.decide.room import own_leases
 from worker.disk import Disk
-from worker.holds import Holds
+from worker.holds import Holds, tell_left
 from worker.journal import AttemptJournal, AttemptRow, Phase
 from worker.manifests import Manifests
 from worker.metrics import WorkerMetrics
@@ -234,7 +234,7 @@ class Worker:
         metrics.counted("states_unusable", unusable, lambda: tally.unusable)
         metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
         metrics.counted("reorgs", "Reorganisations met", lambda: watcher.reorgs)
-        metrics.suspects(lambda: watcher.suspicions)
+        metrics.follows(lambda: watcher.suspicions, lambda: watcher.blooms)
 
     def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: RpcChain | None) -> None:
         """Work by other settings from now on; `port` knows other providers of the same chain, None for the same."""
@@ -349,6 +349,8 @@ class Worker:
         """Do one round: read what is new, decide, act, record."""
         look = self._look = self.look()
         self._last = decide(look.snapshot, look.config, look.now)
+        self._holds.tell_status(self._last)
+        tell_left(self._last, self._watcher.rows)
         try:
             self._act(look.now)
             self._desk.serve()
@@ -389,7 +391,8 @@ class Worker:
             flights=self._outbox.flights(),
         )
         hold, lead = self._why_hold(head, snapshot.node), self._outbox.lead.seconds
-        config = replace(self.told.config, hold=hold, gas_price=self._gas_price, lead=lead)
+        room = self._executor.unpromised()
+        config = replace(self.told.config, hold=hold, room=room, gas_price=self._gas_price, lead=lead)
         if self.errand is not None:
             config = self.errand.narrow(snapshot, config)
         return Look(snapshot, config, now)
@@ -405,8 +408,7 @@ class Worker:
         self._beat(head, node)
         credit = self._market.credit(self.sender.address, head.hash)
         if self.told.config.max_loss is not None:
-            fees = self._market.port.fees()
-            self._gas_price = fees.base_fee + fees.priority_fee
+            self._gas_price = self._market.port.fees().price
         target = None if self.errand is None else self.errand.wanted
         ahead = [execution.key for execution in self._executor.ahead()]
         jobs = self._watcher.read(head, node, target, ahead)
@@ -604,6 +606,11 @@ class Worker:
         """Stop an execution."""
         log.warning("attempt stopped", attempt=str(attempt), why=why)
         self._executor.stop(attempt, why)
+
+    def hand_in(self, attempt: LeaseKey, seconds: int, used: int) -> None:
+        """Have a cancelled unit hand in what it has within its notice."""
+        if self._executor.hand_in(attempt, seconds, used):
+            log.info("cancelled by its submitter: it hands in what it has", attempt=str(attempt), seconds=seconds)
 
     def set_aside(self, attempt: LeaseKey, why: str) -> None:
         """Put an attempt's files aside."""

@@ -40,6 +40,7 @@ from worker.words import WORDS
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
+    from hearth.market.network import Network
     from hearth.protocol.types import Terms
     from worker.reports import WorkerTake
     from worker.settings import Settings
@@ -52,7 +53,15 @@ _POLICY: Final = (
     *(Reason.IMAGE_REFUSED, Reason.TOO_BIG),
 )
 _LATER: Final = (
-    *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
+    *(
+        Gate.NO_SLOT,
+        Gate.QUARANTINED,
+        Reason.SLOTS_FULL,
+        Reason.DISK_FULL,
+        Reason.NO_ROOM,
+        Reason.NOT_READY,
+        Reason.CLOCK_SKEW,
+    ),
     *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.STORE_DOWN, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.AWAITS_PARENTS, Reason.NOT_NEXT),
     Reason.RETRY_LATER,
@@ -60,9 +69,18 @@ _LATER: Final = (
 """Reasons that may pass by themselves."""
 
 
-def take(session: Session, settings: Settings, job: JobId, index: int | None = None) -> WorkerTake:
+def take(
+    session: Session,
+    settings: Settings,
+    job: JobId,
+    index: int | None = None,
+    *,
+    network: Network | None = None,
+    operator: str | None = None,
+) -> WorkerTake:
     """Take a unit of a job (None: the next one that the node can take), run it and submit it.
 
+    `network` is the market of the settings and `operator` the address that works, where they were asked about.
     A dry run says only that it could be taken, and writes nothing. Raises RefusedError NOT_TAKEN, FundsError,
     ConfigError KEY_IN_USE, UsageError BAD_ID, StorageError before anything is sent; later RefusedError NOT_TAKEN for a
     lost race, HearthError DECLINED or LEASE_LOST, JobEnded, and KeyboardInterrupt where it was told to stop.
@@ -76,7 +94,7 @@ def take(session: Session, settings: Settings, job: JobId, index: int | None = N
         )
     with ExitStack() as stack:
         try:
-            worker = build(settings, stack, dry_run=session.dry_run)
+            worker = build(settings, stack, dry_run=session.dry_run, network=network, operator=operator)
         except ConfigError as error:
             if error.code == "KEY_IN_USE" and is_running(settings.home):
                 error.hint = "a running worker takes jobs by itself: hearth worker why JOB; hearth worker drain ends it"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shlex
 import shutil
 import subprocess
@@ -61,8 +62,13 @@ class Volume:
     @property
     def fstab(self) -> str:
         """Return the line of /etc/fstab that mounts it at boot."""
-        where = [str(path).replace(" ", "\\040") for path in (self.image, self.path)]
+        where = [re.sub(r"[ \t\n\\]", _octal, str(path)) for path in (self.image, self.path)]
         return f"{where[0]} {where[1]} ext4 {BOOT_OPTIONS} 0 2"
+
+
+def _octal(found: re.Match[str]) -> str:
+    """Write a character as fstab(5) does: what would end a field, or begin such a number."""
+    return f"\\{ord(found[0]):03o}"
 
 
 # ---- what a worker uses ----

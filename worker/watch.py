@@ -195,13 +195,23 @@ class Watcher:
         """Count the times that a provider seemed to leave logs out, since the market was read from its first block."""
         return self._cursor.suspicions
 
+    @property
+    def blooms(self) -> bool | None:
+        """Whether a block's bloom saves a request here (`Cursor.blooms`)."""
+        return self._cursor.blooms
+
     # ---- logs ----
 
-    def _begin(self) -> Cursor:
-        """Know nothing, and read the market from its first block on. Raises ChainError, with nothing forgotten yet."""
+    def _begin(self, blooms: bool | None = None) -> Cursor:
+        """Know nothing but what blooms are worth, and read the market from its first block on.
+
+        Raises ChainError, with nothing forgotten yet.
+        """
         network = self._market.network
         contracts = [network.jobs, network.nodes]
-        cursor = Cursor(self._market.port, contracts, network.deploy_block, topics=map(topic_of, HEARD))
+        topics, witness = map(topic_of, HEARD), network.bloom_witness
+        start, port = network.deploy_block, self._market.port
+        cursor = Cursor(port, contracts, start, topics=topics, witness=witness, blooms=blooms)
         self.rows.clear()
         self._payments.clear()
         self._manifests.clear()
@@ -223,7 +233,7 @@ class Watcher:
                 fork = min(mark.number for mark in tick.orphaned)
                 log.warning("the chain has gone back", passed=passed, to=fork - 1)
                 if tick.reset or passed - fork >= KEEP:
-                    fresh = self._begin()
+                    fresh = self._begin(self._cursor.blooms)
                     self._cursor.close()
                     self._cursor = fresh
                     continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from hearth.client.gates import GATE_WORDS
+from hearth.client.gates import GATE_SENTENCES
 from hearth.protocol.types import Gate
 from worker.decide import Reason
 
@@ -13,14 +13,7 @@ if TYPE_CHECKING:
     from worker.reports import WorkerProcess
 
 WORDS: Final[Mapping[Reason | Gate, str]] = {
-    **{gate: f"it is {words}" for gate, words in GATE_WORDS.items()},
-    Gate.NO_SLOT: "every slot that it may fill is taken",
-    Gate.ZONE: "the job excludes its region",
-    Gate.PROBATION: "it is on probation: leases of a low price, and few before they are settled",
-    Gate.PRICE: "it asks more than the job's ceiling",
-    Gate.SUBMITTER: "its operator posted the job",
-    Gate.NO_TIME: "no attempt can end before the job's deadline",
-    Gate.NOT_OPEN: "the unit is not open",
+    **{gate: GATE_SENTENCES[gate] for gate in GATE_SENTENCES},
     Reason.PAUSED: "it is paused: hearth worker resume",
     Reason.DRAINING: "it ends what it holds, and then stops",
     Reason.OUTSIDE_SCHEDULE: "accept.schedule excludes this hour",
@@ -46,6 +39,7 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.SPEC_BAD: "the job's spec cannot be run",
     Reason.IMAGE_REFUSED: "accept or docker.registries do not allow the program",
     Reason.TOO_BIG: "the job brings or leaves more than this worker takes",
+    Reason.NO_ROOM: "its disk has no room now for all that the job may bring and leave",
     Reason.OUTBID: "another node leads",
     Reason.AWAITS_ACK: "another node has won the unit and may still take it",
     Reason.AWAITS_OPEN_CLAIM: "the unit takes no claims yet",

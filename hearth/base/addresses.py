@@ -11,7 +11,22 @@ LOCAL_NAMES: Final = ("local", "localhost", "lan", "home", "internal", "intranet
 """Ends of names that no public registry gives away: what they name stands on somebody's own network."""
 METADATA: Final = frozenset({"168.63.129.16"})
 """Addresses outside of every private range at which a cloud speaks to its own machines."""
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_OWN: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24"),
+            *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+            *("64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16"),
+            *("fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+        ),
+    )
+)
+"""What is nobody's own on the internet: the registries of special-purpose addresses (RFC 6890, iana.org), multicast,
+and what was given back (fec0::/10, 192.88.99.0/24). Pythons differ on them."""
+_WRAPPED: Final = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
+"""IPv6 addresses that end in an IPv4 address, and lead to it: the IPv4-compatible, mapped, translated, and NAT64's."""
 MAX_GATEWAY: Final = 256
 """Characters of a gateway's address."""
 _GATEWAY: Final = re.compile(
@@ -28,12 +43,13 @@ def is_public(address: str) -> bool:
     """Say whether an IP address can be anybody's: not this machine's, its network's, a carrier's or a cloud's own."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour
-        if found in _NAT64:
+        inner = found.sixtofour
+        if any(found in network for network in _WRAPPED):
             inner = ipaddress.IPv4Address(int(found) & 0xFFFF_FFFF)
         if inner is not None:
             return is_public(str(inner))
-    return found.is_global and not found.is_multicast and str(found) not in METADATA
+    special = any(found in network for network in _OWN)
+    return not special and found.is_global and str(found) not in METADATA
 
 
 def is_local_name(host: str) -> bool:

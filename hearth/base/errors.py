@@ -5,12 +5,16 @@ Source: SPEC section "Errors"; exit codes are the table of the command line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.text import plain
+from hearth.base.text import one_line
 
 if TYPE_CHECKING:
     from hearth.base.reports import ErrorReport
+
+REINSTALL: Final = "pip install --force-reinstall hearth_market-VERSION.whl, or in a clone git pull and make setup"
+"""How Hearth itself is installed again: no package index has it (docs/RUNBOOK.md, "The installed program")."""
 
 
 class HearthError(Exception):
@@ -35,11 +39,13 @@ class HearthError(Exception):
         code: str | None = None,
         retryable: bool | None = None,
         component: str | None = None,
+        also: Sequence[str] = (),
         **details: Any,
     ) -> None:
-        # Messages quote strangers; what is written out here every log, status file and journal can hold.
-        self.message = plain(message)
-        self.hint = plain(hint)
+        # Messages quote strangers, who may have written a line of their own, or what moves text. As one line, with that
+        # written out, every terminal, log, status file and journal can hold them. `also` are further lines of ours.
+        self.message = "\n".join(map(one_line, (message, *also)))
+        self.hint = one_line(hint)
         super().__init__(self.message)
         self.details = details
         if code is not None:

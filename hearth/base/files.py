@@ -6,14 +6,18 @@ import errno
 import io
 import os
 import secrets
+import shlex
 import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, overload
 
-from hearth.base.errors import BadDestination, ConfigError, StorageError
+from hearth.base.errors import BadDestination, ConfigError, StorageError, UsageError
+
+AnyPath = str | os.PathLike[str]
+"""A path as a caller of the library has it."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """How the kernel says that a disk, or a share of it, is full."""
@@ -27,6 +31,64 @@ def expand(path: Path) -> Path:
         return path.expanduser()
     except RuntimeError as error:
         raise ValueError(f"this machine has no user {path.parts[0][1:] or 'with a home'}") from error
+
+
+def open_still(path: Path) -> int:
+    """Open a file or folder for reading, with no link followed on its way: what became one since is refused.
+
+    `path` is absolute and was resolved. Nothing waits for a pipe. Raises OSError.
+    """
+    way = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    here = os.open("/", way)
+    try:
+        for part in path.parts[1:-1]:
+            there = os.open(part, way, dir_fd=here)
+            os.close(here)
+            here = there
+        name = path.parts[-1] if len(path.parts) > 1 else "."
+        # Looked at before it is opened: opening a device can act on it.
+        kind = os.stat(name, dir_fd=here, follow_symlinks=False).st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise OSError(errno.EINVAL, "it is no file and no folder", str(path))
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """Return what a file, or a pipe that somebody writes to, holds: one byte more than `limit` at most.
+
+    A pipe without a writer is empty, and keeps nobody waiting. Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    with open(descriptor, "rb") as file:
+        return file.read(limit + 1)
+
+
+@overload
+def path_of(given: AnyPath) -> Path: ...
+
+
+@overload
+def path_of(given: AnyPath | None) -> Path | None: ...
+
+
+def path_of(given: AnyPath | None) -> Path | None:
+    """Return a path that a caller gave as text or as a path, its ~ written out; None for none.
+
+    Raises TypeError for anything else, UsageError BAD_PATH for what no path can be.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, str | os.PathLike) or isinstance(text := os.fspath(given), bytes):
+        raise TypeError(f"a path is a str or a pathlib.Path, not {type(given).__name__}")
+    if not text or "\0" in text:
+        raise UsageError("a path without a name, or with a zero byte in it, names no file", code="BAD_PATH")
+    try:
+        return expand(Path(text))
+    except ValueError as error:
+        raise UsageError(f"{text}: {error}", hint="write the path out, from /", code="BAD_PATH") from error
 
 
 def is_path(text: str) -> bool:
@@ -66,11 +128,11 @@ def check_private(path: Path, what: str) -> None:
 
 
 @contextmanager
-def new_file(path: Path, *, dry_run: bool = False) -> Iterator[IO[bytes]]:
+def new_file(path: Path, *, dry_run: bool = False, private: bool = False) -> Iterator[IO[bytes]]:
     """Open a file that does not exist yet: what is written stands under its name once the context ends, or not at all.
 
-    A dry run writes it nowhere. Raises BadDestination where the name is taken or the file cannot be written, and what
-    the context raises as it is; nothing is left behind.
+    A dry run writes it nowhere; a `private` one only its owner reads. Raises BadDestination where the name is taken or
+    the file cannot be written, and what the context raises as it is; nothing is left behind.
     """
     if path.exists():
         raise BadDestination(f"{path} exists already", hint="name a file that does not exist")
@@ -80,15 +142,15 @@ def new_file(path: Path, *, dry_run: bool = False) -> Iterator[IO[bytes]]:
         return
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with _refused_as(path):
-            raw = _Named(path, draft)
+        with refused_as(path):
+            raw = _Named(path, draft, 0o600 if private else 0o666)
         with io.BufferedWriter(raw) as out:
             # What the caller reads meanwhile fails under its own name.
             yield out
-            with _refused_as(path):
+            with refused_as(path):
                 out.flush()
                 os.fsync(out.fileno())
-        with _refused_as(path):
+        with refused_as(path):
             # A link takes no name that came meanwhile, unlike a renaming.
             os.link(draft, path)
     finally:
@@ -96,26 +158,26 @@ def new_file(path: Path, *, dry_run: bool = False) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _refused_as(path: Path) -> Iterator[None]:
+def refused_as(path: Path, hint: str = "name another path, on a disk with room") -> Iterator[None]:
     """Name the file that was asked for where the system refuses to write it. Raises BadDestination."""
     try:
         yield
     except OSError as error:
-        raise BadDestination(
-            f"{path} cannot be written: {error.strerror}", hint="name another path, on a disk with room"
-        ) from error
+        if not path.parent.exists():
+            hint = f"mkdir -p {shlex.quote(str(path.parent))}"
+        raise BadDestination(f"{path} cannot be written: {error.strerror}", hint=hint) from error
 
 
 class _Named(io.FileIO):
     """A new file that says, where it cannot be written, under which name it was to stand."""
 
-    def __init__(self, path: Path, draft: Path) -> None:
-        super().__init__(draft, "xb")
+    def __init__(self, path: Path, draft: Path, mode: int) -> None:
+        super().__init__(draft, "xb", opener=lambda name, flags: os.open(name, flags, mode))
         self._path = path
 
     def write(self, data: Any, /) -> int:
         """Write as a file does. Raises BadDestination."""
-        with _refused_as(self._path):
+        with refused_as(self._path):
             return super().write(data)
 
 

@@ -1,12 +1,15 @@
 """HTTP with one host that may be slow, broken or hostile: an exchange has one deadline for all of it.
 
 The deadline covers the name's look-up, the connection, TLS, and the answer to its last byte. No redirect is followed,
-nothing is unpacked, and no proxy is used. What an answer may hold is for its reader to bound.
+nothing is unpacked, and no proxy is used. What an answer may hold is for its reader to bound. Every request that goes
+to a stranger goes from here (`tests/checks/test_connections.py`).
 """
 
 from __future__ import annotations
 
 import http.client
+import math
+import select
 import socket
 import ssl
 import threading
@@ -17,24 +20,34 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from hearth.base import peer
+from hearth.base.text import brief, one_line, quoted
 
 READ_BYTES: Final = 64 * 1024
 """Bytes of an answer that are read at once, at most."""
+
+EXCESS_SECONDS: Final = 1.0
+"""How long is waited for bytes after an answer's last one, where its server said that it hangs up then."""
+_SAID: Final = 120
+"""Characters of a server's own words that are quoted, at most."""
 
 Answer = TypeVar("Answer")
 
 
 class CutOff(http.client.HTTPException):
-    """An answer ended before the length that it announced."""
+    """An answer is shorter or longer than the length that it announced."""
 
 
 class Host:
     """Connections to one host, which are kept and used again. Threads may share it."""
 
-    def __init__(self, name: str, port: int, *, secure: bool, public: bool) -> None:
-        """Open nothing yet. `secure` is TLS with a certificate for the name; `public` is that of `peer.connect`."""
+    def __init__(self, name: str, port: int, *, secure: bool, public: bool, silence: float = math.inf) -> None:
+        """Open nothing yet. `secure` is TLS with a certificate for the name; `public` is that of `peer.connect`.
+
+        `silence` is how many seconds may pass in an exchange without a byte, the deadline apart.
+        """
         self._name, self._port = name, port
         self._secure, self._public = secure, public
+        self._silence = silence
         self._idle: list[http.client.HTTPConnection] = []
         self._idle_lock = threading.Lock()
 
@@ -61,7 +74,7 @@ class Host:
             timer.start()
             keep = False
             try:
-                connection.sock.settimeout(left(end))
+                connection.sock.settimeout(self._patience(end))
                 connection.request(method, target, body, dict(headers))
                 response = connection.getresponse()
                 answer = read(response)
@@ -74,7 +87,7 @@ class Host:
         idle = self._take_idle()
         if idle is not None:
             # The other side may have closed it meanwhile; a fresh connection would have no such excuse.
-            with suppress(http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+            with suppress(http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError):
                 return over(idle)
         return over(self._connect(end))
 
@@ -103,8 +116,9 @@ class Host:
             connection = http.client.HTTPSConnection(self._name, self._port, context=self._tls)
             try:
                 # The socket's timeout is one for the whole handshake.
-                wire.settimeout(left(end))
-                wire = self._tls.wrap_socket(wire, server_hostname=self._name)
+                wire.settimeout(self._patience(end))
+                # An end that the other side did not sign may be anybody's, and is no end of an answer.
+                wire = self._tls.wrap_socket(wire, server_hostname=self._name, suppress_ragged_eofs=False)
             except (OSError, ValueError):
                 wire.close()
                 raise
@@ -112,23 +126,61 @@ class Host:
         connection.auto_open = 0  # never to the name again, unlooked at
         return connection
 
+    def _patience(self, end: float) -> float:
+        return min(left(end), self._silence)
+
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
 
 def pieces(response: http.client.HTTPResponse, end: float) -> Iterator[bytes]:
-    """Yield an answer's body as it comes, and end where it was read whole and in time.
+    """Yield an answer's body as it comes, and end where it was read in time, with just the length that it announced.
 
     Raises CutOff, TimeoutError, and what a socket and `http.client` raise.
     """
-    while piece := response.read1(READ_BYTES):
+    # What comes after the length is looked at too: http.client would leave it unread.
+    announced, response.length = response.length, None
+    taken = 0
+    while (announced is None or taken < announced) and (piece := response.read1(READ_BYTES)):
+        taken += len(piece)
         yield piece
         left(end)
     left(end)
-    if response.length:
-        raise CutOff(f"its answer was cut off, {response.length} bytes are missing")
+    if announced is not None and taken < announced:
+        raise CutOff(f"its answer was cut off, {announced - taken} bytes are missing")
+    if announced is not None and (taken > announced or _goes_on(response)):
+        raise CutOff(f"its answer has more than the {announced} bytes that it announced")
     response.close()  # read1() leaves this to the caller; the connection stays open
+
+
+def _goes_on(response: http.client.HTTPResponse) -> bool:
+    """Say whether more bytes come after the announced ones, of a server that said that it hangs up after them."""
+    if not response.will_close or response.fp is None:
+        return False
+    watch = select.poll()
+    watch.register(response.fp, select.POLLIN)
+    with suppress(OSError):  # hung up without a word, or silent
+        return bool(watch.poll(EXCESS_SECONDS * 1000)) and response.fp.read(1) != b""
+    return False
+
+
+def said(error: Exception) -> str:
+    """Return why an exchange failed, in one line that any screen may show; the other side's own words are quoted."""
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "it hung up without an answer"
+    if isinstance(error, http.client.BadStatusLine):
+        return f"its answer is no HTTP: {quoted(str(error))}"
+    if isinstance(error, http.client.UnknownProtocol):
+        return f"its answer is no HTTP/1.1: {quoted(str(error))}"
+    if isinstance(error, http.client.IncompleteRead):
+        return "its answer was cut off"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate does not hold: {one_line(error.verify_message)}"
+    if isinstance(error, ssl.SSLEOFError):
+        return "its answer was cut off"
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return brief(one_line(why), _SAID)
 
 
 def left(end: float) -> float:

@@ -16,6 +16,19 @@ _WORDS: Final = frozenset({"mainnet", "testnet", "sepolia", "holesky", "hoodi", 
 _HOST: Final = re.compile(r"[\w.:%?\[\]-]+")
 
 
+def folder_url(path: Path) -> str:
+    """Return a folder's URL as a store: `%`, `#` and `?` of its path are quoted. A relative one counts from here."""
+    return path.absolute().as_uri().replace("file:", "folder:", 1)
+
+
+def folder_of(url: str) -> Path | None:
+    """Return the folder that a store's URL names, the same that `folder_url` was given; None for another URL."""
+    parts = urlsplit(url)
+    if parts.scheme != "folder" or parts.netloc or parts.query or parts.fragment or not parts.path.startswith("/"):
+        return None
+    return Path(unquote(parts.path, errors="surrogateescape"))
+
+
 def redact_url(url: str) -> str:
     """Return scheme and host of a URL: what comes after often is a key."""
     try:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.base.text import plain
+from hearth.chain import rollup
 from hearth.chain.port import Block, Log, Receipt, Transaction, revert_reason
 from hearth.chain.port import refused as refused_by_contract
 
@@ -21,6 +22,8 @@ MALFORMED: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 """What a parser raises for an answer that is not what was asked for."""
 MAX_QUANTITY: Final = 2**63 - 1
 """No height, second, nonce, gas or fee is beyond it (EIP-2681 bounds nonces by 2**64 - 1); SQLite holds it."""
+MAX_SECOND: Final = 2**37
+"""Seconds since 1970, in the year 6325; today's time in milliseconds is far beyond it."""
 _TEXT: Final = 500
 """Characters of a stranger's message that are repeated."""
 
@@ -134,6 +137,22 @@ def digest(raw: Any) -> bytes:
     return value
 
 
+def gas(raw: Any) -> int:
+    """Return what a call uses, of which none uses nothing."""
+    value = quantity(raw)
+    if not value:
+        raise ValueError("no gas")
+    return value
+
+
+def _second(raw: Any) -> int:
+    """Return a block's Unix time in seconds; there are chains that count milliseconds, and no contract of ours does."""
+    value = quantity(raw)
+    if value >= MAX_SECOND:
+        raise ValueError("a time that is in milliseconds, or beyond reason")
+    return value
+
+
 def _address(raw: Any) -> str:
     if not _ADDRESS.fullmatch(raw):
         raise ValueError("no address")
@@ -146,23 +165,32 @@ def _optional_address(raw: Any) -> str | None:
 
 def block(raw: Any) -> Block:
     """Return a block's header."""
-    bloom = data(raw.get("logsBloom") or "0x")
+    bloom, base_fee = raw.get("logsBloom"), raw.get("baseFeePerGas")
+    bloom = b"" if bloom is None else data(bloom)
     if len(bloom) not in (0, 256):
         raise ValueError(f"a bloom of {len(bloom)} bytes")
     return Block(
         number=quantity(raw["number"]),
         hash=digest(raw["hash"]),
         parent_hash=digest(raw["parentHash"]),
-        timestamp=quantity(raw["timestamp"]),
-        base_fee=quantity(raw.get("baseFeePerGas") or "0x0"),
+        timestamp=_second(raw["timestamp"]),
+        base_fee=None if base_fee is None else quantity(base_fee),
         bloom=bloom,
     )
 
 
 def logs(raw: Any) -> list[Log]:
-    """Return logs as they came, those that are marked as removed left out."""
+    """Return logs in chain order, those that are marked as removed left out.
+
+    There are chains whose log indexes count in each transaction: where the transaction's own place is told, it counts
+    before them.
+    """
     if not isinstance(raw, list):
         raise ValueError("no list of logs")
+    if any(item.get("removed") not in (None, False, True) for item in raw):
+        raise ValueError("a log that may be removed")
+    raw = [item for item in raw if not item.get("removed")]
+    turns = [0 if (turn := item.get("transactionIndex")) is None else int(turn, 16) for item in raw]
     fromhex = bytes.fromhex
     found = [
         Log(
@@ -175,7 +203,6 @@ def logs(raw: Any) -> list[Log]:
             int(item["logIndex"], 16),
         )
         for item in raw
-        if not item.get("removed")
     ]
     for log in found:
         if any(len(topic) != 32 for topic in log.topics) or len(log.topics) > 4:
@@ -184,29 +211,38 @@ def logs(raw: Any) -> list[Log]:
             raise ValueError("a hash of another length")
         if not (0 <= log.block_number <= MAX_QUANTITY and 0 <= log.log_index <= MAX_QUANTITY):
             raise ValueError("a number beyond reason")
-    return found
+    order = sorted(range(len(found)), key=lambda at: (found[at].block_number, turns[at], found[at].log_index))
+    return [found[at] for at in order]
 
 
-def receipt(raw: Any) -> Receipt:
-    """Return a mined transaction's receipt."""
+def receipt(raw: Any) -> Receipt | None:
+    """Return a mined transaction's receipt, None of one that no block has yet: many give it from the pool on.
+
+    Its price is None where the provider says none. A price of zero says nothing either: there are providers that write
+    it for what they do not know, and of what was signed for nothing it comes out again.
+    """
+    if raw.get("blockNumber") is None:
+        return None
+    price, gas_used = raw.get("effectiveGasPrice"), quantity(raw["gasUsed"])
     return Receipt(
         tx_hash=digest(raw["transactionHash"]),
         block_number=quantity(raw["blockNumber"]),
         block_hash=digest(raw["blockHash"]),
         ok=quantity(raw["status"]) == 1,
-        gas_used=quantity(raw["gasUsed"]),
-        gas_price=quantity(raw.get("effectiveGasPrice") or "0x0"),
+        gas_used=gas_used,
+        gas_price=(None if price is None else quantity(price)) or None,
         sender=_address(raw["from"]),
         to=_optional_address(raw.get("to")),
         contract=_optional_address(raw.get("contractAddress")),
         logs=tuple(logs(raw["logs"])),
+        rollup_fee=rollup.fee_in(raw, gas_used, amount),
     )
 
 
 def transaction(raw: Any) -> Transaction:
     """Return a transaction, mined or waiting."""
-    mined = raw.get("blockHash")
-    price = raw.get("gasPrice") or "0x0"
+    number, mined, price = raw.get("blockNumber"), raw.get("blockHash"), raw.get("gasPrice")
+    is_mined = number is not None and mined is not None
     return Transaction(
         hash=digest(raw["hash"]),
         sender=_address(raw["from"]),
@@ -215,10 +251,10 @@ def transaction(raw: Any) -> Transaction:
         value=amount(raw["value"]),
         data=data(raw["input"]),
         gas=quantity(raw["gas"]),
-        max_fee=quantity(raw.get("maxFeePerGas") or price),
-        priority_fee=quantity(raw.get("maxPriorityFeePerGas") or price),
-        block_number=None if mined is None else quantity(raw["blockNumber"]),
-        block_hash=None if mined is None else digest(mined),
+        max_fee=quantity(price if raw.get("maxFeePerGas") is None else raw["maxFeePerGas"]),
+        priority_fee=quantity(price if raw.get("maxPriorityFeePerGas") is None else raw["maxPriorityFeePerGas"]),
+        block_number=quantity(number) if is_mined else None,
+        block_hash=digest(mined) if is_mined else None,
     )
 
 

@@ -118,11 +118,14 @@ class Endpoint:
                 raise ProviderFailed(f"HTTP status {found.status}", wait, timeout=late) from error
             raise ProviderFailed(f"it sent a broken answer: {str(error)[:200]}", code="RPC_BROKEN") from error
         # Some providers wrap ordinary JSON-RPC errors in HTTP 400; what could not be read has no id.
-        if isinstance(answer, dict) and answer.get("error") is not None and answer.get("id") in (number, None):
+        # Some write back a number as text.
+        told = answer.get("id") if isinstance(answer, dict) else None
+        is_ours = told in (number, str(number))
+        if isinstance(answer, dict) and answer.get("error") is not None and (is_ours or told is None):
             raise failure_of(each_text(answer["error"], self._secrets.hide), method, wait)
         if found.status >= 400:
             raise ProviderFailed(f"HTTP status {found.status}", wait, timeout=late)
-        if not isinstance(answer, dict) or answer.get("id") != number or "result" not in answer:
+        if not isinstance(answer, dict) or not is_ours or "result" not in answer:
             raise ProviderFailed("it sent no answer to this request", code="RPC_BROKEN")
         return answer["result"]
 

@@ -6,6 +6,11 @@ crash, so handlers are keyed by (block hash, transaction hash, log index); a blo
 chain is reported as orphaned, advanced or not. Of a range only the last block is known by its hash: where that leaves
 the chain, the market is read from its first block, as it is where a reorg outran the ring. The ring is a cache: a
 damaged or foreign one is dropped, and the market is read anew as well.
+
+A block's bloom may save the request for its logs only on a chain whose blooms were seen to announce logs: there are
+chains that leave them empty. The transaction that created the market is the first witness, and each log that is read
+is another; one that its block did not announce ends all trust. Every few blocks those that were passed on a bloom's
+word are asked for all the same, so that a chain that stops filling blooms hides a log no longer than that.
 Source: SPEC section "Threats".
 """
 
@@ -13,11 +18,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from hearth.base.errors import ChainError
 from hearth.chain.port import Block, ChainPort, Log
@@ -32,13 +38,22 @@ _PATIENCE: Final = 3
 """Reads after which a block's logs are believed against its bloom."""
 _CHANCE: Final = 0.01
 """How often a bloom may announce a log by chance for the cursor to wait for it; above, it is asked for once more."""
+_VAIN: Final = 2
+"""Blocks that are waited for in vain, one after another: from then on a block is asked for once more at once.
+
+Anybody can log what makes a bloom announce our contracts and topics, in each block, for the price of one transaction.
+"""
 _CROWDED: Final = 256
+AUDIT: Final = 16
+"""Blocks that are passed on their bloom's word alone before all of them are asked for their logs."""
 _FULL: Final = 1024
 """Bits of 2,048 in a bloom, above which one of our topics, or a contract, is there by chance too often."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS ring (number INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS shown (hash BLOB PRIMARY KEY, number INTEGER NOT NULL, parent BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS passed (hash BLOB PRIMARY KEY, number INTEGER NOT NULL, logs INTEGER NOT NULL,
+    unannounced INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
@@ -68,6 +83,14 @@ class Tick:
     reset: bool = False
 
 
+class _Passed(NamedTuple):
+    """A block that an audit looks at again: the logs that were taken of it, and whether its bloom announced none."""
+
+    number: int
+    logs: int
+    unannounced: bool
+
+
 class Cursor:
     """Follow `addresses` from `start` on. One thread uses it; `path` None keeps the ring in memory."""
 
@@ -79,6 +102,8 @@ class Cursor:
         path: Path | None = None,
         *,
         topics: Iterable[bytes] = (),
+        witness: bytes | None = None,
+        blooms: bool | None = None,
         depth: int = DEPTH,
         span: int = SPAN,
         clock: Callable[[], float] = time.monotonic,
@@ -86,7 +111,9 @@ class Cursor:
         """Open the cursor.
 
         `topics` are the first topics that these contracts emit: a block whose bloom holds one of them together
-        with a contract, and whose logs then lack it, is read again a few times before it is believed.
+        with a contract, and whose logs then lack it, is read again a few times before it is believed. `witness` is the
+        hash of a transaction that logged: whether its block announces that says what a bloom is worth here, unless
+        `blooms` says what an earlier cursor has found.
         """
         self._port = port
         self._addresses = [a.lower() for a in addresses]
@@ -95,6 +122,15 @@ class Cursor:
         self._suspected: tuple[bytes, int] = (b"", 0)
         self.suspicions = 0
         """How often a provider left out logs that a block's bloom announces (or the bloom was wrong by chance)."""
+        self._vain = 0
+        """How many blocks were waited for in vain since one of them showed a log after all."""
+        self._witness = witness
+        self.blooms = blooms
+        """Whether this chain's blooms announce logs, None while nothing has shown it."""
+        self._passed: dict[bytes, _Passed] = {}
+        """Blocks that were passed on their bloom's word, or believed against it, since the last audit, by hash."""
+        self._missed: int | None = None
+        """The first of those that had a log after all: nothing stands from there on."""
         self._ring: list[Mark] = []
         self._shown: dict[bytes, Mark] = {}
         self._fresh = True
@@ -135,11 +171,14 @@ class Cursor:
             self._ring = [Mark(*row) for row in db.execute("SELECT number, hash, parent FROM ring ORDER BY number")]
             shown = db.execute("SELECT hash, number, parent FROM shown")
             self._shown = {digest: Mark(number, digest, parent) for digest, number, parent in shown}
+            passed = db.execute("SELECT hash, number, logs, unannounced FROM passed")
+            self._passed = {digest: _Passed(number, logs, bool(bare)) for digest, number, logs, bare in passed}
             self._fresh = False
         else:
             db.execute("BEGIN IMMEDIATE")
             db.execute("DELETE FROM ring")
             db.execute("DELETE FROM shown")
+            db.execute("DELETE FROM passed")
             db.execute("DELETE FROM about")
             db.executemany("INSERT INTO about VALUES (?, ?)", about.items())
             db.execute("COMMIT")
@@ -151,6 +190,7 @@ class Cursor:
         Raises ChainError where the provider fails; the next `read` starts over.
         """
         head = self._port.head()
+        self._audit(head)
         ring = list(self._ring)
         orphaned = self._walk_back(ring, head)
         stale = self._stale_shown(head)
@@ -183,8 +223,11 @@ class Cursor:
         self._db.executemany("DELETE FROM shown WHERE hash = ?", [(digest,) for digest in done])
         self._db.execute("DELETE FROM ring")
         self._db.executemany("INSERT INTO ring VALUES (?, ?, ?)", [(m.number, m.hash, m.parent) for m in ring])
+        self._db.execute("DELETE FROM passed")
+        self._db.executemany("INSERT INTO passed VALUES (?, ?, ?, ?)", [(d, *p) for d, p in self._passed.items()])
         self._db.execute("COMMIT")
         self._ring = ring
+        self._missed = None
         self._shown = {digest: mark for digest, mark in self._shown.items() if digest not in done}
         self._fresh = False
 
@@ -213,7 +256,7 @@ class Cursor:
             self._shown.update((mark.hash, mark) for mark in fresh)
 
     def _walk_back(self, ring: list[Mark], head: Block) -> list[Mark]:
-        """Drop from `ring` what is no longer in the chain, and return it, newest first."""
+        """Drop from `ring` what is no longer in the chain, or was passed without its logs; return it, newest first."""
         orphaned: list[Mark] = []
         if ring and self._lags(ring, head):
             # What we passed is still the truth until something contradicts it.
@@ -228,7 +271,7 @@ class Cursor:
                 orphaned.append(ring.pop())
                 continue
             found = head if mark.number == head.number else self._port.block(mark.number)
-            if found is not None and found.hash == mark.hash:
+            if found is not None and found.hash == mark.hash and (self._missed is None or mark.number < self._missed):
                 break
             orphaned.append(ring.pop())
         return orphaned
@@ -256,6 +299,10 @@ class Cursor:
         strange = any(log.block_hash != end.hash for log in logs if log.block_number == last)
         if strange or again.hash != end.hash or (base and before and before.hash != base.hash):
             raise ChainError("a reorg deeper than expected happened while reading", code="REORG", hint="hearth doctor")
+        if logs and self.blooms is not False:
+            self._learn(
+                self._block(logs[-1].block_number), [log for log in logs if log.block_hash == logs[-1].block_hash]
+            )
         return logs, [Mark(end.number, end.hash, end.parent_hash)]
 
     def _step(self, base: Mark | None, first: int, head: Block) -> tuple[list[Log], list[Mark]]:
@@ -278,21 +325,67 @@ class Cursor:
     def _logs_of(self, block: Block) -> list[Log] | None:
         """Return a block's logs; None where the block's bloom says that some are missing, for a few reads.
 
-        Where a bloom is as full as that of a busy chain, it often says so by chance, and a cursor that waited each time
-        would not keep up: it asks a second time instead.
+        Where a bloom is as full as that of a busy chain, it often says so by chance, where it is doubted one provider
+        may say so in each block, and any stranger's logs may. A cursor that waited each time would not keep up: it asks
+        a second time instead. What is believed then is looked at again with the blocks that were passed.
         """
-        here = [a for a in self._addresses if _in_bloom(block.bloom, bytes.fromhex(a[2:]))]
-        if not here:
+        self._passed.pop(block.hash, None)
+        if self._may_pass(block):
+            self._passed[block.hash] = _Passed(block.number, 0, unannounced=True)
             return []
         logs = self._port.logs(self._addresses, block_hash=block.hash)
+        self._learn(block, logs)
+        seen = self._suspected[1] if self._suspected[0] == block.hash else 0
         if not self._is_suspicious(block.bloom, logs):
+            if seen:
+                self._vain = 0
             return logs
         self.suspicions += 1
-        if self._chance(block.bloom, logs) > _CHANCE:
-            return max(logs, self._port.logs(self._addresses, block_hash=block.hash), key=len)
-        seen = self._suspected[1] + 1 if self._suspected[0] == block.hash else 1
-        self._suspected = (block.hash, seen)
-        return logs if seen >= _PATIENCE else None
+        if block.doubted or self._vain >= _VAIN or self._chance(block.bloom, logs) > _CHANCE:
+            again = self._port.logs(self._addresses, block_hash=block.hash)
+            if len(again) > len(logs):
+                self._vain, logs = 0, again
+        else:
+            self._suspected = (block.hash, seen + 1)
+            if seen + 1 < _PATIENCE:
+                return None
+            self._vain += 1
+        self._passed[block.hash] = _Passed(block.number, len(logs), unannounced=False)
+        return logs
+
+    def _may_pass(self, block: Block) -> bool:
+        """Say whether a block has no log of ours, by a bloom of a chain whose blooms are known to announce them."""
+        if self.blooms is None and self._witness is not None:
+            self.blooms, self._witness = witnessed(self._port, self._witness), None
+        return self.blooms is True and not self._holds(block.bloom)
+
+    def _holds(self, bloom: bytes) -> bool:
+        """Say whether a bloom holds one of the contracts."""
+        return any(_in_bloom(bloom, bytes.fromhex(address[2:])) for address in self._addresses)
+
+    def _learn(self, block: Block, logs: Sequence[Log]) -> None:
+        """Take a block's logs for what its bloom is worth; one that was not announced ends all trust."""
+        if not logs or self.blooms is False or any(log.block_hash != block.hash for log in logs):
+            return
+        self.blooms = announces(block, logs)
+
+    def _audit(self, head: Block) -> None:
+        """Ask for the logs of the blocks that were passed or believed: from one that has more, all is read anew."""
+        if not self._passed:
+            return
+        numbers = [passed.number for passed in self._passed.values()]
+        first, last = min(numbers), min(head.number, max(numbers))
+        if first > last or (len(numbers) < AUDIT and head.number - first < self._depth):
+            return
+        logs = Counter(log.block_hash for log in self._port.logs(self._addresses, from_block=first, to_block=last))
+        # A provider that is behind says nothing of what lies above its head.
+        due = {block: passed for block, passed in self._passed.items() if passed.number <= last}
+        missed = [passed for block, passed in due.items() if logs[block] > passed.logs]
+        if missed:
+            self._missed = min(passed.number for passed in missed)
+        if any(passed.unannounced for passed in missed):
+            self.blooms = False
+        self._passed = {block: passed for block, passed in self._passed.items() if block not in due}
 
     def _is_suspicious(self, bloom: bytes, logs: list[Log]) -> bool:
         """Say whether a bloom that holds one of the contracts announces a log that is not there.
@@ -300,7 +393,8 @@ class Cursor:
         On a crowded chain most topics are in the bloom by chance: there only a block without any log counts, and
         in a full bloom nothing does.
         """
-        if not bloom:
+        # A block is asked for also where its bloom may be worth nothing.
+        if not bloom or not self._holds(bloom):
             return False
         have = {log.topics[0] for log in logs if log.topics}
         bits = int.from_bytes(bloom, "big").bit_count()
@@ -321,6 +415,21 @@ class Cursor:
         if found is None:
             raise ChainError(f"the provider lacks block {number}", code="RPC_LAGS", hint="hearth doctor")
         return found
+
+
+def announces(block: Block, logs: Iterable[Log]) -> bool:
+    """Say whether a block's bloom holds everything that it must of some of its logs."""
+    items = {item for log in logs for item in (bytes.fromhex(log.address[2:]), *log.topics)}
+    return bool(block.bloom) and all(_in_bloom(block.bloom, item) for item in items)
+
+
+def witnessed(port: ChainPort, tx_hash: bytes) -> bool | None:
+    """Say whether the block of a transaction announces what it logged; None where that cannot be seen."""
+    receipt = port.receipt(tx_hash)
+    block = None if receipt is None else port.block(receipt.block_hash)
+    if receipt is None or not receipt.logs or block is None:
+        return None
+    return announces(block, receipt.logs)
 
 
 @lru_cache(maxsize=4096)

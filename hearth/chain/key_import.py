@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import ConfigError
-from hearth.base.files import check_private
+from hearth.base.files import check_private, read_bounded
 from hearth.chain.keys import KeyFile, checked_secret, read_keystore, unlock
 
 STDIN: Final = Path("-")
@@ -33,8 +33,7 @@ def read_secret(source: Path, *, password: Callable[[str], str], index: int = 0)
         raw = sys.stdin.buffer.read(MAX_BYTES + 1)
     else:
         check_private(source, "the file to import")
-        with source.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = read_bounded(source, MAX_BYTES)
     text = raw.strip()
     if text.startswith(b"{"):
         return _of_keystore(source, password)

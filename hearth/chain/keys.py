@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import ConfigError
-from hearth.base.files import check_private, make_private
+from hearth.base.files import check_private, make_private, read_bounded
 from hearth.base.locks import FileLock
 
 if TYPE_CHECKING:
@@ -162,8 +162,7 @@ def read_password(path: Path) -> str:
     Raises ConfigError OPEN_FILE, NO_FILE, BAD_PASSWORD_FILE.
     """
     check_private(path, "the password file")
-    with path.open("rb") as file:
-        raw = file.read(MAX_FILE_BYTES + 1)
+    raw = read_bounded(path, MAX_FILE_BYTES)
     try:
         text = raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -219,11 +218,19 @@ def read_keystore(path: Path) -> dict[str, Any]:
 
     Raises ConfigError NO_ACCOUNT, BAD_KEY_FILE.
     """
+    return keystore_in(read_keystore_bytes(path), path)
+
+
+def read_keystore_bytes(path: Path) -> bytes:
+    """Return the bytes of a keystore. Raises ConfigError NO_ACCOUNT."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        return read_bounded(path, MAX_FILE_BYTES)
     except OSError as error:
         raise _none(f"the key file {path} cannot be read: {error.strerror}", "hearth wallet list") from error
+
+
+def keystore_in(raw: bytes, path: Path) -> dict[str, Any]:
+    """Return the keystore that was read of `path`, checked as by `read_keystore`. Raises ConfigError BAD_KEY_FILE."""
     try:
         document = json.loads(raw) if len(raw) <= MAX_FILE_BYTES else None
     except (ValueError, RecursionError):

@@ -6,8 +6,9 @@ Addresses are lower-case hex strings with 0x, hashes are 32 bytes, amounts are b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Final, Literal, NamedTuple, Protocol
 
 from hearth.base.errors import HearthError, RefusedError
@@ -22,14 +23,26 @@ Topics = Sequence[bytes | Sequence[bytes] | None]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block's header. `base_fee` is wei per gas; `bloom` the 256-byte log bloom, empty where it is unknown."""
+    """A block's header. `base_fee` is wei per gas, None of a chain whose headers have none.
+
+    `bloom` is the 256-byte log bloom, empty where it is unknown. There are providers that leave it out or write zeros:
+    of several, who agree on the rest, whatever one of them announces counts. It is `doubted` where no more than half
+    of them announce all of that, so that one alone may have made it up.
+    """
 
     number: int
     hash: bytes
     parent_hash: bytes
     timestamp: int
-    base_fee: int
-    bloom: bytes = b""
+    base_fee: int | None
+    bloom: bytes = field(default=b"", compare=False)
+    doubted: bool = field(default=False, compare=False)
+
+    def announcing(self, others: Iterable[Block]) -> Block:
+        """Return it with all that any of its equals among others announces; the unknown may be anything."""
+        blooms = [one.bloom for one in others if one == self]
+        bits = reduce(int.__or__, (int.from_bytes(bloom, "big") for bloom in blooms), 0).to_bytes(256, "big")
+        return replace(self, bloom=bits if all(blooms) else b"", doubted=2 * blooms.count(bits) <= len(blooms))
 
 
 class Log(NamedTuple):
@@ -46,23 +59,31 @@ class Log(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a mined transaction. `gas_price` is the effective price in wei per gas."""
+    """What became of a mined transaction.
+
+    `gas_price` is the effective price in wei per gas, which a provider need not say: what a port returns has it.
+    `rollup_fee` are the wei that a rollup took beside (hearth.chain.rollup), None where the receipt says nothing of it.
+    What a receipt says of fees may be left out by one of several providers that agree on the rest: what more than half
+    say of them counts, nothing included.
+    """
 
     tx_hash: bytes
     block_number: int
     block_hash: bytes
     ok: bool
     gas_used: int
-    gas_price: int
+    gas_price: int | None = field(compare=False)
     sender: str
     to: str | None
     contract: str | None
     logs: tuple[Log, ...]
+    rollup_fee: int | None = field(default=None, compare=False)
 
     @property
     def fee(self) -> int:
-        """Return what the sender paid for gas, in wei."""
-        return self.gas_used * self.gas_price
+        """Return what the sender paid beside the call's value, in wei."""
+        assert self.gas_price is not None
+        return self.gas_used * self.gas_price + (self.rollup_fee or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +103,35 @@ class Transaction:
     block_hash: bytes | None
 
 
+class Signed(NamedTuple):
+    """The limits that a transaction was signed with: its gas, and its two fees in wei per gas."""
+
+    gas: int
+    max_fee: int
+    priority_fee: int
+
+    def price_at(self, base_fee: int | None) -> int:
+        """Return the price per gas that it pays in a block (EIP-1559), the most where the base fee is unknown."""
+        return self.max_fee if base_fee is None else min(self.max_fee, base_fee + self.priority_fee)
+
+
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """A suggestion for the next block, wei per gas."""
+    """A suggestion for the next block, wei per gas; `beside` is what a typical call pays a rollup beside its gas."""
 
     base_fee: int
     priority_fee: int
+    beside: int = 0
+
+    @property
+    def price(self) -> int:
+        """Return what gas costs now, all in all."""
+        return self.base_fee + self.priority_fee + self.beside
+
+    @property
+    def most(self) -> int:
+        """Return what is kept for each unit of gas: six blocks of rising base fees, here and on the chain below."""
+        return 2 * self.base_fee + self.priority_fee + 2 * self.beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +191,9 @@ class ChainPort(Protocol):
     def fees(self) -> Fees:
         """Suggest fees for the next block."""
 
+    def rollup_fee(self, data: bytes, gas: int) -> int:
+        """Estimate the wei that a rollup takes for a transaction beside its gas, 0 on every other chain."""
+
     def send_raw(self, raw: bytes) -> bytes:
         """Broadcast a signed transaction and return its hash.
 
@@ -154,10 +201,11 @@ class ChainPort(Protocol):
         is short, RefusedError where the pool refuses it for good.
         """
 
-    def receipt(self, tx_hash: bytes, *, gas: int | None = None, max_fee: int | None = None) -> Receipt | None:
+    def receipt(self, tx_hash: bytes, *, signed: Signed | None = None) -> Receipt | None:
         """Return a mined transaction's receipt, or None. None is not a failure: a lagging node says it too.
 
-        `gas` and `max_fee` (wei per gas) are what was signed: no true receipt is beyond them.
+        No true receipt is beyond what was `signed`, and one without a price is priced by it. Of a stranger's
+        transaction the provider is asked for it then.
         """
 
     def transaction(self, tx_hash: bytes) -> Transaction | None:

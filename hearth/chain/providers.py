@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
@@ -182,13 +182,20 @@ class Providers:
             self._pause(attempt, refused)
         raise self._nobody(method)
 
-    def numbers(self, method: str, params: list[Any], *, instead: int | None = None) -> list[int]:
+    def numbers(
+        self,
+        method: str,
+        params: list[Any],
+        *,
+        instead: int | None = None,
+        parse: Callable[[Any], int] = answers.quantity,
+    ) -> list[int]:
         """Return what each provider that answers says, in rising order: for what honest ones need not agree on.
 
         `instead` is the word of one that does not serve the method. Raises the refusal where all of them refuse.
         """
         for attempt in range(self._attempts):
-            found = list(self._round(method, params, answers.quantity))
+            found = list(self._round(method, params, parse))
             words = [instead if _unserved(said.refusal) else said.value for said in found]
             values = sorted(word for word in words if word is not None)
             if values:
@@ -198,6 +205,29 @@ class Providers:
                 raise found[0].refusal
             self._pause(attempt)
         raise self._nobody(method)
+
+    def every(self, method: str, params: list[Any], parse: Callable[[Any], Value]) -> dict[Provider, Value]:
+        """Return what each provider says that answers and does not refuse, those left out that say None."""
+        return {said.provider: said.value for said in self._round(method, params, parse) if said.value is not None}
+
+    def counted(self, method: str, words: Mapping[Provider, int | None], *, or_none: bool = False) -> int | None:
+        """Return the number that more than half say; None is a vote for no number.
+
+        Where nothing has so many votes and anybody says none, it is the highest number that is said, or with `or_none`
+        None. Who says another number is set aside, and nobody where no number has won: there are providers that leave
+        one out. Raises ChainError NO_QUORUM where all say a number, and none is said by more than half.
+        """
+        word, count = Counter(words.values()).most_common(1)[0]
+        if 2 * count <= len(words):
+            numbers = [number for number in words.values() if number is not None]
+            if len(numbers) < len(words):
+                return None if or_none else max(numbers)
+            names = ", ".join(one.name for one in words)
+            raise _no_quorum(f"they contradict each other about a fee in {method} ({names})")
+        for provider, said in words.items():
+            if None not in (said, word) and said != word:
+                self._outvote(provider, method)
+        return word
 
     def tell(self, method: str, params: list[Any], parse: Callable[[Any], Value]) -> Value:
         """Tell every provider, and return what the first that takes it says; else raise what most of them say."""
@@ -223,11 +253,7 @@ class Providers:
             self._agreed = self._clock(), newest
             return newest
         for attempt in range(self._attempts):
-            heads = {
-                said.provider: said.value
-                for said in self._round("eth_getBlockByNumber", ["latest", False], answers.block)
-                if said.value is not None
-            }
+            heads = self.every("eth_getBlockByNumber", ["latest", False], answers.block)
             if heads:
                 agreed = self._meet(self._near(heads))
                 self._agreed = self._clock(), agreed
@@ -270,15 +296,15 @@ class Providers:
         # A height that more than half have reached; of two, both.
         top = sorted((block.number for block in heads.values()), reverse=True)[len(heads) // 2]
         for height in range(top, max(-1, top - MAX_LAG), -1):
-            votes: Counter[Block] = Counter()
+            votes: list[Block] = []
             for provider, block in heads.items():
                 known = block if block.number == height else self._block_of(provider, height)
                 if known is not None:
-                    votes[known] += 1
+                    votes.append(known)
             if votes:
-                winner, count = votes.most_common(1)[0]
+                winner, count = Counter(votes).most_common(1)[0]
                 if 2 * count > len(heads):
-                    return winner
+                    return winner.announcing(votes)
         raise _no_quorum(f"they do not agree on a chain ({', '.join(provider.name for provider in heads)})")
 
     def _block_of(self, provider: Provider, height: int) -> Block | None:
@@ -298,12 +324,15 @@ class Providers:
         """Return what won the vote, and set aside who said otherwise; None may be said by a part that lags."""
         for vote in votes:
             if not vote.abstains and not winner.agrees(vote):
-                self.counts["outvoted"] += 1
-                why = f"it contradicts the others about {method}"
-                self._set_aside(vote.provider, ProviderFailed(why, code="RPC_LIES"))
+                self._outvote(vote.provider, method)
         if winner.refusal is not None:
             raise winner.refusal
         return winner.value  # type: ignore[return-value]
+
+    def _outvote(self, provider: Provider, method: str) -> None:
+        """Set aside who contradicts more than half of the others."""
+        self.counts["outvoted"] += 1
+        self._set_aside(provider, ProviderFailed(f"it contradicts the others about {method}", code="RPC_LIES"))
 
     # ---- whom to ask ----
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hearth.base.errors import ChainError, RefusedError
-from hearth.chain import answers
+from hearth.chain import answers, rollup
 from hearth.chain.answers import ProviderFailed, TooMuch
 from hearth.chain.fees import usual_tip
 from hearth.chain.port import (
@@ -23,6 +24,7 @@ from hearth.chain.port import (
     Fees,
     Log,
     Receipt,
+    Signed,
     Topics,
     Transaction,
     hex_of,
@@ -77,6 +79,8 @@ class RpcChain:
         self._max_span = self._span = max_span
         self._smooth = 0
         self._fees: tuple[bytes, Fees] | None = None
+        self._oracle: str | None = None
+        """The rollup's contract that estimates what it takes beside gas, "" for none, None where nobody has looked."""
 
     def ask_instead(self, other: RpcChain) -> None:
         """Ask from now on those that `other` asks, which must be of the same chain; what was learnt of the old goes."""
@@ -119,16 +123,19 @@ class RpcChain:
         """Return a block, or None where the provider does not know it."""
         if at == "latest":
             return self._providers.newest()
+        heard: list[Block] = []
 
         def parse(raw: Any) -> Block | None:
             found = optional_block(raw)
             if found is not None and not isinstance(at, str) and at not in (found.number, found.hash):
                 raise ValueError("another block")
+            heard.extend([] if found is None else [found])
             return found
 
         method, ref = _block_request(at)
         try:
-            return self._providers.agreed(method, [ref, False], parse)
+            found = self._providers.agreed(method, [ref, False], parse)
+            return None if found is None else found.announcing(heard)
         except ChainError as error:
             if error.code == "BLOCK_UNKNOWN":
                 return None
@@ -153,9 +160,9 @@ class RpcChain:
                 for log in found:
                     if (wanted and log.address not in wanted) or not match_topics(log.topics, topics) or not fits(log):
                         raise ValueError("a log that was not asked for")
-                if len({(log.block_hash, log.log_index) for log in found}) != len(found):
+                if len({(log.block_hash, log.tx_hash, log.log_index) for log in found}) != len(found):
                     raise ValueError("a log twice")
-                return sorted(found, key=lambda log: (log.block_number, log.log_index))
+                return found
 
             return self._providers.agreed("eth_getLogs", [{**query, **where}], parse, wide=wide)
 
@@ -212,7 +219,7 @@ class RpcChain:
         if not self._providers.alone:
             self.call(call, sender=sender)
         try:
-            found = self._providers.numbers("eth_estimateGas", [_tx(call, sender)])
+            found = self._providers.numbers("eth_estimateGas", [_tx(call, sender)], parse=answers.gas)
         except RefusedError as error:
             raise refused(reason_of(error), label=call.label) from error
         return found[len(found) // 2]
@@ -221,13 +228,41 @@ class RpcChain:
         """Suggest fees: the newest block's base fee, and the providers' priority fee, of two the smaller.
 
         One that does not serve the question counts for the usual tip: else the word of the only one that does would be
-        nobody's to outvote. Asked once a block: what they suggest is made of blocks.
+        nobody's to outvote. Where headers have no base fee, it is the providers' price of gas, of two the larger. Asked
+        once a block: what they suggest is made of blocks.
         """
         newest = self._providers.recent()
         if self._fees is None or self._fees[0] != newest.hash:
-            tips = self._providers.numbers("eth_maxPriorityFeePerGas", [], instead=usual_tip(newest.base_fee))
-            self._fees = newest.hash, Fees(newest.base_fee, tips[(len(tips) - 1) // 2])
+            base_fee = newest.base_fee
+            if base_fee is None:
+                prices = self._providers.numbers("eth_gasPrice", [])
+                base_fee = prices[len(prices) // 2]
+            tips = self._providers.numbers("eth_maxPriorityFeePerGas", [], instead=usual_tip(base_fee))
+            typical = self.rollup_fee(bytes(rollup.TYPICAL_BYTES), rollup.TYPICAL_GAS)
+            beside = -(-typical // rollup.TYPICAL_GAS)
+            self._fees = newest.hash, Fees(base_fee, tips[(len(tips) - 1) // 2], beside)
         return self._fees[1]
+
+    def rollup_fee(self, data: bytes, gas: int) -> int:
+        """Estimate the wei that a rollup takes for a transaction beside its gas, by the chain's own contract.
+
+        0 where the chain has none that Hearth knows, which is found out once.
+        """
+        if self._oracle is None:
+            found = (
+                one for one in rollup.ORACLES if rollup.said(self._ask_oracle(one, rollup.asks_l1_fee(b""))) is not None
+            )
+            self._oracle = next(found, "")
+        if not self._oracle:
+            return 0
+        questions = rollup.asks_l1_fee(data), rollup.asks_operator_fee(gas)
+        return sum(rollup.said(self._ask_oracle(self._oracle, one)) or 0 for one in questions)
+
+    def _ask_oracle(self, oracle: str, question: bytes) -> bytes:
+        try:
+            return self.call(Call(oracle, question))
+        except RefusedError:  # it has no such function, as OP Stack chains before Isthmus, and Scroll
+            return b""
 
     # ---- writes ----
 
@@ -244,13 +279,17 @@ class RpcChain:
 
         return self._providers.tell("eth_sendRawTransaction", [hex_of(raw)], parse)
 
-    def receipt(self, tx_hash: bytes, *, gas: int | None = None, max_fee: int | None = None) -> Receipt | None:
+    def receipt(self, tx_hash: bytes, *, signed: Signed | None = None) -> Receipt | None:
         """Return a mined transaction's receipt, or None.
 
         Of several providers it is that of the newest block that they agree on: in a later one it is not mined yet. One
-        with more gas, or wei per gas, than was signed for is its provider's failure, RPC_LIES.
+        with more gas, or wei per gas, than was signed for is its provider's failure, RPC_LIES. Of price and of what a
+        rollup took, more than half say what counts, also that there is nothing to say. Where there is no price, it is
+        the one that was signed for, at its block's base fee.
         """
+        method, request = "eth_getTransactionReceipt", [hex_of(tx_hash)]
         newest = self._newest_of_several()
+        heard: list[Receipt] = []
 
         def parse(raw: Any) -> Receipt | None:
             found = None if raw is None else answers.receipt(raw)
@@ -258,18 +297,42 @@ class RpcChain:
                 return None
             if found.tx_hash != tx_hash:
                 raise ValueError("the receipt of another transaction")
-            if (gas is not None and found.gas_used > gas) or (max_fee is not None and found.gas_price > max_fee):
-                why = f"its receipt says {found.gas_used} gas at {found.gas_price} wei; signed for: {gas} at {max_fee}"
-                raise ProviderFailed(why, code="RPC_LIES")
+            if signed is not None and (found.gas_used > signed.gas or (found.gas_price or 0) > signed.max_fee):
+                told, meant = f"{found.gas_used} gas at {found.gas_price} wei", f"{signed.gas} at {signed.max_fee}"
+                raise ProviderFailed(f"its receipt says {told}; signed for: {meant}", code="RPC_LIES")
+            heard.append(found)
             return found if newest is None or found.block_number <= newest.number else None
 
         try:
-            return self._providers.agreed("eth_getTransactionReceipt", [hex_of(tx_hash)], parse, or_none=True)
+            found = self._providers.agreed(method, request, parse, or_none=True)
+            if found is None:
+                return None
+            price, beside = found.gas_price, found.rollup_fee
+            if len({(one.gas_price, one.rollup_fee) for one in heard if one == found}) > 1:
+                every = self._providers.every(method, request, parse)
+                words = {one: said for one, said in every.items() if said == found}
+                if not words:
+                    return None
+                prices = {one: said.gas_price for one, said in words.items()}
+                price = self._providers.counted(method, prices, or_none=True)  # what was signed tells it as well
+                beside = self._providers.counted(method, {one: said.rollup_fee for one, said in words.items()})
         except ChainError as error:
             # A geth that crashed names a block for the transaction, above its head, and then does not find it.
             if error.code == "BLOCK_UNKNOWN":
                 return None
             raise
+        return replace(found, gas_price=price or self._price_of(found, signed), rollup_fee=beside)
+
+    def _price_of(self, receipt: Receipt, signed: Signed | None) -> int:
+        """Return the price of a receipt that says none: of what was signed, as its block and its kind have it."""
+        if signed is None:
+            sent = self.transaction(receipt.tx_hash)
+            if sent is None:
+                why = f"the RPC has the receipt of transaction {hex_of(receipt.tx_hash)}, and not the transaction"
+                raise ChainError(why, code="RPC_LAGS", hint="hearth doctor")
+            signed = Signed(sent.gas, sent.max_fee, sent.priority_fee)
+        block = self.block(receipt.block_hash)
+        return signed.price_at(None if block is None else block.base_fee)
 
     def transaction(self, tx_hash: bytes) -> Transaction | None:
         """Return a transaction that a node knows, of several more than half of those that have the newest block."""

@@ -36,6 +36,8 @@ TOO_DEAR: Final = frozenset({"FEE_CAP", "SPEND_CAP"})
 """The codes of what may not be paid now, and can be sent later."""
 KEPT_BLOCKS: Final = 512
 """Blocks below a head that are remembered: more than any network's `finality`."""
+ROLLUP_MARGIN: Final = 2
+"""Times the estimate that are kept for what a rollup takes beside gas: prices of the chain below move meanwhile."""
 CANCEL_GAS: Final = 21_000
 """What a transaction uses that only uses a nonce up."""
 _ANY: Final = 1 << 62
@@ -217,12 +219,10 @@ class Sender:
             if known is not None and known.state is TxState.INTENT:
                 # Its bytes could not be written, so there are none.
                 self.journal.failed(known, "never signed")
-            gas, fees, bid = self._prepare(call, ceiling, spare_gas)
+            gas, fees, bid, beside = self._prepare(call, ceiling, spare_gas)
             if self.config.dry_run:
-                price = min(fees.base_fee + fees.priority_fee, self.config.max_fee)
-                return Pending(
-                    _unsent(key, call), Sent(key, call.label, None, None, None, gas, gas * price, repeated=False)
-                )
+                fee = gas * min(fees.base_fee + fees.priority_fee, self.config.max_fee) + self._estimate(call, gas)
+                return Pending(_unsent(key, call), Sent(key, call.label, None, None, None, gas, fee, repeated=False))
             intent = self.journal.intend(key, call, None if ceiling is None else min(ceiling, _ANY))
             fp("m2.intent", call.label)
             try:
@@ -233,7 +233,7 @@ class Sender:
                         code="NONCE_TAKEN",
                         hint="run one process per key; then the same command again",
                     )
-                attempt = self._sign(call, free, gas, bid)
+                attempt = self._sign(call, free, gas, bid, beside)
             except HearthError:
                 self.journal.failed(intent, "never signed")
                 raise
@@ -267,7 +267,7 @@ class Sender:
                 if sent is not None:
                     return sent
                 missed = missed + 1 if used else 0
-                if missed >= LOOKS:
+                if missed >= LOOKS and not self._is_known(pending.intent):
                     pending.intent = self.journal.replaced(pending.intent, "another transaction used its nonce")
                     continue
                 if pending.urgent or self._clock() - sent_at >= self.config.replace_after:
@@ -388,15 +388,20 @@ class Sender:
                 )
         return max(pending, known)
 
-    def _prepare(self, call: Call, ceiling: int | None, spare_gas: int) -> tuple[int, Fees, Bid]:
-        """Check that the call can be paid and is not refused; return its gas limit, today's fees and its bid."""
+    def _prepare(self, call: Call, ceiling: int | None, spare_gas: int) -> tuple[int, Fees, Bid, int]:
+        """Check that the call can be paid and is not refused.
+
+        Return its gas limit, today's fees, its bid, and the wei that are kept by an estimate of what a rollup takes.
+        """
         balance = self.port.balance(self.address)
         if balance < call.value:
             raise self._short(call, balance, call.value, 0)
         # The estimate runs the call too: what would be refused is refused by it.
         gas = self.port.estimate_gas(call, self.address) * self.config.gas_margin_bps // 10_000 + spare_gas
-        fees = self.port.fees()
-        most = self._per_gas(ceiling)
+        fees, beside = self.port.fees(), self._beside(call, gas)
+        kept = self._kept(beside)
+        # What an effect is worth pays for both.
+        most = self._per_gas(ceiling if ceiling is None else max(0, ceiling - -(-kept // max(1, gas))))
         if fees.base_fee > most:
             raise ChainError(
                 f"the base fee of {fees.base_fee} wei is above the cap of {most} for {call.label or 'the call'}",
@@ -404,7 +409,7 @@ class Sender:
                 hint="wait, or raise max_gas_price in the configuration",
                 for_all=most == self.config.max_fee,
             )
-        bid = opening(fees, min(most, self._left(ceiling) // max(1, gas)))
+        bid = opening(fees, self._most(ceiling, gas, beside))
         if bid is None:
             raise ChainError(
                 f"{call.label or 'the call'} could cost more gas than is left of this day's budget: "
@@ -413,10 +418,29 @@ class Sender:
                 hint="wait, or raise max_per_day (of a worker), max_gas_per_day (of a keeper) in the configuration",
                 for_all=True,
             )
-        needed = call.value + gas * bid.max_fee
+        needed = call.value + gas * bid.max_fee + kept
         if balance < needed:
             raise self._short(call, balance, call.value, needed - call.value)
-        return gas, fees, bid
+        return gas, fees, bid, beside
+
+    def _beside(self, call: Call, gas: int) -> int:
+        """Return twice the wei that a rollup takes beside gas by its contract's estimate; 0 where there is none."""
+        return ROLLUP_MARGIN * self.port.rollup_fee(call.data, gas)
+
+    def _kept(self, beside: int) -> int:
+        """Return the wei that are kept for what a rollup takes: twice the estimate, else what receipts have shown.
+
+        No signature bounds it. What was only seen elsewhere is no cost of a transaction whose receipt says nothing.
+        """
+        return beside or self.journal.rollup_fee()
+
+    def _estimate(self, call: Call, gas: int) -> int:
+        """Return the wei that a rollup is expected to take beside gas."""
+        return self.port.rollup_fee(call.data, gas) or self.journal.rollup_fee()
+
+    def base_fee(self, head: Block) -> int:
+        """Return a block's base fee in wei per gas, or what gas costs now on a chain whose headers name none."""
+        return self.port.fees().base_fee if head.base_fee is None else head.base_fee
 
     def why_capped(self, base_fee: int, gas: int, ceiling: int | None = None) -> str:
         """Say which limit keeps back a call of some gas and ceiling at a base fee in wei per gas, "" for none."""
@@ -424,7 +448,7 @@ class Sender:
         if base_fee > most:
             share = "" if most == self.config.max_fee else "its share of "
             return f"the base fee of {_gwei(base_fee)} is above {share}the highest gas price, {_gwei(most)}"
-        if self._left(ceiling) < gas * base_fee:
+        if self._left(ceiling) < gas * base_fee + self.journal.rollup_fee():
             return "gas has cost, or may yet cost, what its budget for 24 hours allows"
         return ""
 
@@ -437,9 +461,11 @@ class Sender:
         """Use up the nonce of a waiting transaction at once, since what is worth more waits behind it."""
         with self._lock:
             last = self.journal.attempts(intent)[-1]
-            bid = raised(_bid(last), self.port.fees(), self._most(None, CANCEL_GAS, intent))
+            call = _cancel(self.address)
+            beside = self._beside(call, CANCEL_GAS)
+            bid = raised(_bid(last), self.port.fees(), self._most(None, CANCEL_GAS, beside, intent))
             if bid is not None:
-                self._sign_again(Pending(intent), _cancel(self.address), CANCEL_GAS, bid)
+                self._sign_again(Pending(intent), call, CANCEL_GAS, bid, beside)
 
     def _per_gas(self, ceiling: int | None) -> int:
         return self.config.max_fee if ceiling is None else min(self.config.max_fee, ceiling)
@@ -451,9 +477,11 @@ class Sender:
             return _ANY * _ANY
         return max(0, (budget if ceiling is None else budget * 3 // 4) - self.journal.spent(besides))
 
-    def _most(self, ceiling: int | None, gas: int, besides: Intent) -> int:
-        """Return the most wei per gas that a replacement of `besides` may bid."""
-        return min(self._per_gas(ceiling), self._left(ceiling, besides) // gas)
+    def _most(self, ceiling: int | None, gas: int, beside: int, replaced: Intent | None = None) -> int:
+        """Return the most wei per gas that a transaction may bid of which a rollup takes `beside` by an estimate."""
+        kept = self._kept(beside)
+        most = self._per_gas(ceiling if ceiling is None else ceiling - -(-kept // gas))
+        return min(most, (self._left(ceiling, replaced) - kept) // gas)
 
     def _short(self, call: Call, balance: int, value: int, gas: int) -> FundsError:
         needed = value + gas
@@ -473,7 +501,7 @@ class Sender:
             chain_id=self._chain_id,
         )
 
-    def _sign(self, call: Call, nonce: int, gas: int, bid: Bid, *, cancels: bool = False) -> SignedTx:
+    def _sign(self, call: Call, nonce: int, gas: int, bid: Bid, beside: int, *, cancels: bool = False) -> SignedTx:
         fields: dict[str, Any] = {
             "type": 2,
             "chainId": self._chain_id,
@@ -497,6 +525,7 @@ class Sender:
             max_fee=bid.max_fee,
             priority_fee=bid.priority_fee,
             cancels=cancels,
+            rollup_fee=beside,
         )
 
     def _broadcast(self, pending: Pending, attempt: SignedTx) -> None:
@@ -541,7 +570,7 @@ class Sender:
         label = pending.intent.call.label
         if failure is None:
             fp("m9.mined", label)
-            return _sent(pending.intent, receipt)
+            return _sent(pending.intent, receipt.logs)
         error = refused(failure, label=label)
         error.details.update(tx_hash=hex_of(receipt.tx_hash), gas_used=receipt.gas_used, mined=True)
         raise error
@@ -563,7 +592,7 @@ class Sender:
         no receipt.
         """
         for attempt in reversed(self.journal.attempts(intent)):
-            receipt = self.port.receipt(attempt.hash, gas=attempt.gas, max_fee=attempt.max_fee)
+            receipt = self.port.receipt(attempt.hash, signed=attempt.limits)
             if receipt is not None and (line or _Line()).holds(self.port, receipt.block_number, receipt.block_hash):
                 return receipt
         return None
@@ -593,6 +622,10 @@ class Sender:
         except HearthError:
             return ""
         return ""
+
+    def _is_known(self, intent: Intent) -> bool:
+        """Say whether the provider knows one of an intent's transactions: a receipt may come later than they do."""
+        return any(self.port.transaction(attempt.hash) for attempt in self.journal.attempts(intent))
 
     def _nonce_is_used(self, intent: Intent) -> bool:
         return intent.nonce is not None and self.port.nonce(self.address) > intent.nonce
@@ -628,25 +661,28 @@ class Sender:
             last = self.journal.attempts(intent)[-1]
             fees, before = self.port.fees(), _bid(last)
             behind = self._worth_behind(intent)
-            bid = raised(before, fees, self._most(intent.ceiling, last.gas, intent))
+            beside = self._beside(intent.call, last.gas)
+            bid = raised(before, fees, self._most(intent.ceiling, last.gas, beside, intent))
             # What was cancelled once stays so: its gas is that of a cancel.
             cancels = last.cancels or self._is_pointless(intent)
             if bid is None and behind != intent.ceiling:
                 cancels |= last.max_fee < fees.base_fee <= self._per_gas(behind)
+            call, gas = intent.call, last.gas
             if cancels:
-                bid = raised(before, fees, self._most(behind, CANCEL_GAS, intent))
+                call, gas = _cancel(self.address), CANCEL_GAS
+                beside = self._beside(call, gas)
+                bid = raised(before, fees, self._most(behind, gas, beside, intent))
             if bid is None:
                 self._broadcast(pending, last)
             else:
-                call, gas = (_cancel(self.address), CANCEL_GAS) if cancels else (intent.call, last.gas)
-                self._sign_again(pending, call, gas, bid)
+                self._sign_again(pending, call, gas, bid, beside)
             pending.urgent = False
 
-    def _sign_again(self, pending: Pending, call: Call, gas: int, bid: Bid) -> None:
+    def _sign_again(self, pending: Pending, call: Call, gas: int, bid: Bid, beside: int) -> None:
         """Sign, journal and broadcast a replacement."""
         intent = pending.intent
         assert intent.nonce is not None
-        attempt = self._sign(call, intent.nonce, gas, bid, cancels=call is not intent.call)
+        attempt = self._sign(call, intent.nonce, gas, bid, beside, cancels=call is not intent.call)
         pending.intent = self.journal.signed(intent, intent.nonce, attempt)
         fp("m7.replaced", intent.call.label)
         self._broadcast(pending, attempt)
@@ -692,33 +728,22 @@ class Sender:
         """
         fees = self.port.fees()
         call = _cancel(self.address)
-        bid = opening(fees, min(self.config.max_fee, self._left(None) // CANCEL_GAS))
+        beside = self._beside(call, CANCEL_GAS)
+        bid = opening(fees, self._most(None, CANCEL_GAS, beside))
         while bid is not None:
             known = self.journal.find(f"gap/{gap}")
             intent = known if known is not None and known.state.live else self.journal.intend(f"gap/{gap}", call)
-            attempt = self._sign(call, gap, CANCEL_GAS, bid, cancels=True)
+            attempt = self._sign(call, gap, CANCEL_GAS, bid, beside, cancels=True)
             pending = Pending(self.journal.signed(intent, gap, attempt))
             self._broadcast(pending, attempt)
             if not pending.urgent:
                 return
-            bid = raised(bid, fees, self._most(None, CANCEL_GAS, pending.intent))
+            bid = raised(bid, fees, self._most(None, CANCEL_GAS, beside, pending.intent))
 
     def _repeated(self, intent: Intent) -> Sent:
         """Return what an intent that was mined before came to, with its logs where the provider has them."""
-        assert intent.tx_hash is not None
-        receipt = self.port.receipt(intent.tx_hash)
-        gas, price = intent.gas_used or 0, intent.gas_price or 0
-        return Sent(
-            key=intent.key,
-            label=intent.call.label,
-            tx_hash=intent.tx_hash,
-            block_number=intent.block_number,
-            block_hash=intent.block_hash,
-            gas_used=gas,
-            fee=gas * price,
-            logs=() if receipt is None else receipt.logs,
-            repeated=True,
-        )
+        receipt = self._receipt_of(intent)
+        return _sent(intent, () if receipt is None else receipt.logs, repeated=True)
 
     # ---- reconciliation ----
 
@@ -776,7 +801,7 @@ class Sender:
         attempts = self.journal.attempts(intent)
         is_used = intent.nonce is not None and intent.nonce < mined and self._nonce_is_used(intent)
         # Of what waits, pools need not say the same.
-        if is_used and not any(self.port.transaction(attempt.hash) for attempt in attempts):
+        if is_used and not self._is_known(intent):
             self.journal.replaced(intent, "another transaction used its nonce")
             return "replaced"
         pending = Pending(intent)
@@ -809,16 +834,18 @@ def _cancel(address: str) -> Call:
     return Call(address, b"", 0, "cancel")
 
 
-def _sent(intent: Intent, receipt: Receipt) -> Sent:
+def _sent(intent: Intent, logs: tuple[Log, ...], *, repeated: bool = False) -> Sent:
+    """Return what a mined intent came to; its fee is what the journal counts."""
     return Sent(
         key=intent.key,
         label=intent.call.label,
-        tx_hash=receipt.tx_hash,
-        block_number=receipt.block_number,
-        block_hash=receipt.block_hash,
-        gas_used=receipt.gas_used,
-        fee=receipt.fee,
-        logs=receipt.logs,
+        tx_hash=intent.tx_hash,
+        block_number=intent.block_number,
+        block_hash=intent.block_hash,
+        gas_used=intent.gas_used or 0,
+        fee=intent.fee,
+        logs=logs,
+        repeated=repeated,
     )
 
 

@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from hearth.base.errors import ConfigError
+from hearth.base.errors import REINSTALL, ConfigError
 from hearth.base.files import Spare
 from hearth.base.journal_file import JournalFile, Schema, VersionError, disk_fails, unusable
 from hearth.chain.keys import SignerLock
-from hearth.chain.port import Call, Receipt
+from hearth.chain.port import Call, Receipt, Signed
+from hearth.chain.rollup import MOST_KEPT_TIMES, MOST_TIMES
 
 _KEEP: Final = 30 * 86_400
 """Seconds that finished intents stay in the journal."""
@@ -30,7 +32,7 @@ _DAY: Final = 86_400
 _AHEAD: Final = 3_600
 """What was spent later than this from now on bears the time of a clock that was wrong and is set right."""
 SCHEMA: Final = Schema(
-    version=1,
+    version=2,
     tables="""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE intents (
@@ -49,7 +51,8 @@ CREATE TABLE intents (
     gas_used INTEGER,
     gas_price INTEGER,
     at REAL NOT NULL,
-    ceiling INTEGER
+    ceiling INTEGER,
+    rollup_fee TEXT NOT NULL DEFAULT '0'
 );
 CREATE UNIQUE INDEX one_live_intent ON intents (key) WHERE state NOT IN ('failed', 'replaced');
 CREATE INDEX by_state ON intents (state);
@@ -61,12 +64,17 @@ CREATE TABLE attempts (
     max_fee INTEGER NOT NULL,
     priority_fee INTEGER NOT NULL,
     cancels INTEGER NOT NULL,
-    at REAL NOT NULL
+    at REAL NOT NULL,
+    rollup_fee TEXT NOT NULL DEFAULT '0'
 );
 CREATE INDEX by_intent ON attempts (intent);
 """,
-    # hearth 0.1.0 wrote version 0, which had no ceilings.
-    steps=("ALTER TABLE intents ADD COLUMN ceiling INTEGER",),
+    # hearth 0.1.0 wrote version 0, which had no ceilings; version 1 knew nothing of what a rollup takes beside gas.
+    steps=(
+        "ALTER TABLE intents ADD COLUMN ceiling INTEGER",
+        "ALTER TABLE intents ADD COLUMN rollup_fee TEXT NOT NULL DEFAULT '0';"
+        "ALTER TABLE attempts ADD COLUMN rollup_fee TEXT NOT NULL DEFAULT '0'",
+    ),
 )
 
 
@@ -97,7 +105,8 @@ class Intent:
     """One effect that was decided on, and what became of it.
 
     `note` says why it failed or was replaced, or is what the caller remarked. `ceiling` is the most wei per gas that
-    the effect is worth, None where it is worth what may be paid at all.
+    the effect is worth, None where it is worth what may be paid at all. `rollup_fee` are the wei that a rollup took
+    beside gas.
     """
 
     id: int
@@ -112,13 +121,20 @@ class Intent:
     gas_used: int | None
     gas_price: int | None
     ceiling: int | None = None
+    rollup_fee: int = 0
+
+    @property
+    def fee(self) -> int:
+        """Return what its transaction cost beside the call's value, in wei; 0 while it is not mined."""
+        return 0 if self.tx_hash is None else (self.gas_used or 0) * (self.gas_price or 0) + self.rollup_fee
 
 
 @dataclass(frozen=True, slots=True)
 class SignedTx:
     """One signed transaction for an intent; replacements share its nonce. Fees are wei per gas.
 
-    One that `cancels` only uses the nonce up, since the intent's call had become pointless. `at` is Unix time.
+    One that `cancels` only uses the nonce up, since the intent's call had become pointless. `at` is Unix time, and
+    `rollup_fee` the wei that are kept for what a rollup takes beside gas, by an estimate; 0 where nothing estimates it.
     """
 
     hash: bytes
@@ -128,6 +144,22 @@ class SignedTx:
     priority_fee: int
     cancels: bool = False
     at: float = 0.0
+    rollup_fee: int = 0
+
+    @property
+    def limits(self) -> Signed:
+        """Return what no receipt of it may be beyond."""
+        return Signed(self.gas, self.max_fee, self.priority_fee)
+
+    def taken(self, told: int | None, gas_cost: int) -> int:
+        """Return the wei that a rollup took by a receipt's word: what is kept without one, and never beyond reason.
+
+        What is beyond counts as the most that is within (hearth.chain.rollup). To refuse the receipt would leave the
+        transaction without one for as long as its provider lies, or for good where the chain is that dear.
+        """
+        if told is None:
+            return self.rollup_fee
+        return min(told, MOST_KEPT_TIMES * self.rollup_fee or MOST_TIMES * gas_cost)
 
 
 class TxJournal(JournalFile):
@@ -153,10 +185,10 @@ class TxJournal(JournalFile):
         except VersionError as error:
             self._held.release()
             raise ConfigError(
-                f"a newer version of hearth-market wrote the journal {path} ({error.found}; this one reads up to "
+                f"a newer version of Hearth wrote the journal {path} ({error.found}; this one reads up to "
                 f"{error.version})",
                 code="WRONG_JOURNAL",
-                hint="pip install --upgrade hearth-market",
+                hint=REINSTALL,
             ) from error
         except sqlite3.DatabaseError as error:
             self._held.release()
@@ -215,10 +247,14 @@ class TxJournal(JournalFile):
     def attempts(self, intent: Intent) -> list[SignedTx]:
         """List what was signed for an intent, oldest first."""
         rows = self._read(
-            "SELECT hash, raw, gas, max_fee, priority_fee, cancels, at FROM attempts WHERE intent = ? ORDER BY rowid",
+            "SELECT hash, raw, gas, max_fee, priority_fee, cancels, at, rollup_fee FROM attempts"
+            " WHERE intent = ? ORDER BY rowid",
             (intent.id,),
         )
-        return [SignedTx(h, raw, gas, fee, tip, bool(cancels), at) for h, raw, gas, fee, tip, cancels, at in rows]
+        return [
+            SignedTx(h, raw, gas, fee, tip, bool(cancels), at, int(beside))
+            for h, raw, gas, fee, tip, cancels, at, beside in rows
+        ]
 
     def signed_here(self, digest: bytes) -> bool:
         """Say whether a transaction's bytes were signed for this journal, whatever became of them.
@@ -248,22 +284,34 @@ class TxJournal(JournalFile):
     def spent(self, besides: Intent | None = None) -> int:
         """Return what gas has cost in the last 24 hours, and may yet cost for what waits, in wei.
 
-        Of the attempts for one intent only one can be mined, so the dearest counts. `besides` is left out.
+        Of the attempts for one intent only one can be mined, so the dearest counts, with as much as `rollup_fee` where
+        nothing estimated what a rollup takes of it. What was given up counts as if it
+        waited while nobody knows which other transaction used its nonce. `besides` is left out.
         """
-        now = time.time()
-        rows: list[tuple[int, int]] = self._read(
-            "SELECT gas_used, gas_price FROM intents WHERE tx_hash IS NOT NULL AND gas_used IS NOT NULL"
+        day = time.time() - _DAY, time.time() + _AHEAD
+        rows = self._read(
+            "SELECT gas_used, gas_price, rollup_fee FROM intents WHERE tx_hash IS NOT NULL AND gas_used IS NOT NULL"
             " AND at > ? AND at <= ?",
-            (now - _DAY, now + _AHEAD),
+            day,
         )
         waiting: dict[int, int] = {}
-        for identity, gas, fee in self._read(
-            "SELECT i.id, a.gas, a.max_fee FROM intents i JOIN attempts a ON a.intent = i.id"
-            " WHERE i.state IN ('signed', 'broadcast')"
+        seen = self.rollup_fee()
+        for identity, gas, fee, beside in self._read(
+            "SELECT i.id, a.gas, a.max_fee, a.rollup_fee FROM intents i JOIN attempts a ON a.intent = i.id"
+            " WHERE i.state IN ('signed', 'broadcast') OR (i.state = 'replaced' AND i.at > ? AND i.at <= ?"
+            " AND i.nonce NOT IN (SELECT nonce FROM intents WHERE tx_hash IS NOT NULL AND nonce IS NOT NULL))",
+            day,
         ):
             if besides is None or identity != besides.id:
-                waiting[identity] = max(waiting.get(identity, 0), gas * fee)
-        return sum(gas * price for gas, price in rows) + sum(waiting.values())
+                waiting[identity] = max(waiting.get(identity, 0), gas * fee + (int(beside) or seen))
+        mined = sum(int(gas) * int(price) + int(beside) for gas, price, beside in rows)
+        return mined + sum(waiting.values())
+
+    def rollup_fee(self) -> int:
+        """Return the most wei that one transaction of the last 24 hours paid a rollup beside its gas."""
+        day = time.time() - _DAY, time.time() + _AHEAD
+        rows = self._read("SELECT rollup_fee FROM intents WHERE tx_hash IS NOT NULL AND at > ? AND at <= ?", day)
+        return max((int(fee) for (fee,) in rows), default=0)
 
     def _one(self, clause: str, values: tuple[object, ...]) -> Intent | None:
         rows = self._read(f"SELECT {_COLUMNS} FROM intents {clause}", values)
@@ -290,7 +338,7 @@ class TxJournal(JournalFile):
 
         def step(db: sqlite3.Connection) -> None:
             db.execute(
-                "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+                "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (hash) DO UPDATE SET intent = excluded.intent, at = excluded.at",
                 (
                     attempt.hash,
@@ -301,6 +349,7 @@ class TxJournal(JournalFile):
                     attempt.priority_fee,
                     attempt.cancels,
                     time.time(),
+                    str(attempt.rollup_fee),
                 ),
             )
             db.execute(
@@ -317,14 +366,23 @@ class TxJournal(JournalFile):
         return self._move(intent, TxState.BROADCAST)
 
     def mined(self, intent: Intent, receipt: Receipt, failure: str | None = None) -> Intent:
-        """Record the receipt: MINED, or FAILED where `failure` says why the effect did not happen."""
+        """Record the receipt: MINED, or FAILED where `failure` says why the effect did not happen.
+
+        A receipt that says no gas, or nothing of what a rollup took, costs what was kept for it; what it says beyond
+        reason does not count (`SignedTx.taken`).
+        """
         state = TxState.MINED if failure is None else TxState.FAILED
+        attempt = next((one for one in self.attempts(intent) if one.hash == receipt.tx_hash), None)
+        gas, beside = receipt.gas_used, receipt.rollup_fee
+        if attempt is not None:
+            gas = gas or attempt.gas
+            beside = attempt.taken(beside, gas * (receipt.gas_price or 0))
         self._change(
             "UPDATE intents SET state = ?, note = ?, tx_hash = ?, block_number = ?, block_hash = ?, gas_used = ?, "
-            "gas_price = ?, at = ? WHERE id = ?",
+            "gas_price = ?, rollup_fee = ?, at = ? WHERE id = ?",
             (
-                *(state, failure or "", receipt.tx_hash, receipt.block_number, receipt.block_hash, receipt.gas_used),
-                *(receipt.gas_price, time.time(), intent.id),
+                *(state, failure or "", receipt.tx_hash, receipt.block_number, receipt.block_hash, gas),
+                *(receipt.gas_price, str(beside or 0), time.time(), intent.id),
             ),
         )
         return self._get(intent.id)
@@ -382,7 +440,7 @@ class TxJournal(JournalFile):
 
 _COLUMNS: Final = (
     "id, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas_used, gas_price, "
-    "ceiling"
+    "ceiling, rollup_fee"
 )
 
 
@@ -402,7 +460,7 @@ def _prepare(db: sqlite3.Connection, path: Path, facts: dict[str, str]) -> None:
 
 
 def _intent(row: tuple[Any, ...]) -> Intent:
-    identity, key, target, data, value, label, state, nonce, note, *mined, ceiling = row
+    identity, key, target, data, value, label, state, nonce, note, *mined, ceiling, rollup_fee = row
     block_number, block_hash, tx_hash, gas_used, gas_price = mined
     return Intent(
         id=identity,
@@ -417,4 +475,19 @@ def _intent(row: tuple[Any, ...]) -> Intent:
         gas_used=gas_used,
         gas_price=gas_price,
         ceiling=ceiling,
+        rollup_fee=int(rollup_fee),
     )
+
+
+def mined_in(path: Path) -> set[bytes]:
+    """Return the hashes of what a journal says was mined, reverted or not, beside a process that holds it.
+
+    Of a file that is not there, or cannot be read, it is nothing: what it lacks, the nonce tells.
+    """
+    if not path.is_file():
+        return set()
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            return {bytes(found) for (found,) in db.execute("SELECT tx_hash FROM intents WHERE tx_hash IS NOT NULL")}
+    except sqlite3.Error:
+        return set()

@@ -1,4 +1,4 @@
-"""Run the command line: `hearth`, or `python -m hearth.cli`."""
+"""Run the command line: `hearth`, or `python -P -m hearth.cli`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ except KeyboardInterrupt:
     sys.exit(INTERRUPTED)
 
 NEXT = {
-    "spec": "correct it, then hearth check FILE",
+    "spec": "correct it, then the same command",
     "cli": "hearth --help",
     "config": "hearth init writes a file to start from",
 }
@@ -66,8 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _refused(error: HearthError, context: click.Context, plain: Output) -> int:
     error.hint = error.hint or NEXT.get(error.component, "hearth doctor")
     run = context.meta.get("hearth.run")
-    plain.carry = run.out.carry if isinstance(run, Run) else str
-    plain.fail(error)
+    # What follows a program on the command line is its own, a --json among it too.
+    (run.out if isinstance(run, Run) else plain).fail(error)
     return error.exit_code
 
 

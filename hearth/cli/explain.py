@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from hearth.base.errors import UsageError
+from hearth.base.files import read_bounded
 from hearth.cli.leaf import Leaf, Run
 
 if TYPE_CHECKING:
@@ -40,11 +41,7 @@ def read_text(name: str, hint: str) -> str:
     from hearth.client.explaining import MOST_TEXT
 
     try:
-        if name == "-":
-            raw = sys.stdin.buffer.read(MOST_TEXT + 1)
-        else:
-            with Path(name).open("rb") as file:
-                raw = file.read(MOST_TEXT + 1)
+        raw = sys.stdin.buffer.read(MOST_TEXT + 1) if name == "-" else read_bounded(Path(name), MOST_TEXT)
         return raw.decode()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"

@@ -53,7 +53,7 @@ def _governor(what: str, one: Governed, now: int) -> str:
 
 def _show(run: Run, report: GovAction) -> None:
     if "prepared" in report:
-        run.out.emit(report, lambda: [json.dumps(report["prepared"], indent=2)])
+        run.out.emit(report, json.dumps(report["prepared"], indent=2).splitlines)
         return
     change = report.get("change", "")
     line = f"a dry run, nothing was sent: {report['text']}" if report["dry_run"] else report["text"]

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hearth.base.errors import HearthError, JobEnded, JobFailed, UsageError
+from hearth.base.errors import HearthError, JobEnded, JobFailed, NoWorkerError, UsageError
+from hearth.base.text import quoted
 from hearth.cli.explain import job_explain
-from hearth.cli.leaf import Leaf, Run
+from hearth.cli.leaf import OUT, Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.results import unread_error
-from hearth.client.views import moment
+from hearth.client.views import FINISHED, moment, quarantine_words
+from hearth.protocol.state_words import JOB_WORDS
 from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
         CheckpointRow,
         Confirmation,
         JobAction,
+        JobFacts,
         JobList,
         JobPlan,
-        NetWorker,
         OfferRow,
+        Offers,
         PreparedJob,
         RerunPlan,
         ResultRow,
@@ -40,6 +43,16 @@ SHOWN_LINES = 20
 SHOWN_NAMES = 5
 """Entries under other names that a report of one unit shows."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
+ALLOW_OUTSIDE = click.option(
+    "--allow-outside", is_flag=True, help="Bring files from outside the job file's folder too; each is listed."
+)
+ALLOW_PRIVATE = click.option(
+    "--allow-private", is_flag=True, help="Bring what URLs in a private network answer too; each host is listed."
+)
+STATE_HELP = f"Only jobs in this state: {', '.join(JOB_WORDS)}, or ended; or by the chain's name."
+WORKER_DECIDES = "any worker may refuse it by settings of its own; its owner sees why: hearth worker why JOB"
+NO_TAKER = "hearth offers; hearth submit FILE --anyway posts it all the same"
+POST_ANYWAY = "hearth submit FILE --anyway posts a job that waits for one"
 AFTER_HELP = "Wait for this job to end: in success (the default), failure or always; may be repeated."
 
 
@@ -58,27 +71,36 @@ def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -
             row["cores"],
             f"{row['ram_gib']} GiB",
             row["zone"],
-            f"{row['free']}/{row['slots']}" + (" (probation)" if row["probation"] else "") + in_quarantine(row),
+            f"{row['free']}/{row['slots']}" + (" (probation)" if row["probation"] else "") + _held(row),
             f"{row['reputation_bps'] / 100:.0f} %",
             "+".join(row["runtimes"]),
         )
         for row in report["offers"]
     ]
     head = ("node", "ask", "GPU", "cores", "memory", "zone", "free", "reputation", "runtimes")
-    run.out.emit(report, lambda: table(head, rows) or ["no live worker fits: hearth net workers"], [r[0] for r in rows])
+    run.out.emit(report, lambda: table(head, rows) or _no_offers(report), [r[0] for r in rows])
 
 
-def in_quarantine(row: OfferRow | NetWorker) -> str:
+def _no_offers(report: Offers) -> list[str]:
+    """Say of a market without a fitting offer which workers there are, and what can be done."""
+    if not report["others"]:
+        return ["no worker is registered on this network", f"  next: {POST_ANYWAY}, or hearth worker --help"]
+    silent = "; one that is stopped, or paused while idle, is silent" if "inactive" in report["others"] else ""
+    return [f"no live worker fits: {report['others_text']}{silent}", f"  next: hearth net workers, or {POST_ANYWAY}"]
+
+
+def _held(row: OfferRow) -> str:
     """Return what a table says beside a node that is in quarantine, and nothing beside another."""
-    return f" (in quarantine until {moment(row['quarantined_until'])})" if row["quarantined_until"] else ""
+    held = quarantine_words(row)
+    return f" ({held})" if held else ""
 
 
-def _variables(texts: tuple[str, ...]) -> dict[str, str]:
+def _variables(option: str, texts: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f'"{text}" is not K=V', hint="write --var EPOCHS=3; hearth submit --help")
+            raise UsageError(f'{option} "{text}" is not K=V', hint=f"write {option} EPOCHS=3")
         found[name] = value
     return found
 
@@ -87,15 +109,25 @@ def _variables(texts: tuple[str, ...]) -> dict[str, str]:
 @click.argument("file", type=FILE)
 @click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
 @click.option("--after", metavar="JOB[:END]", multiple=True, help=AFTER_HELP)
-def check(run: Run, file: Path, var: tuple[str, ...], after: tuple[str, ...]) -> None:
-    """Check a job file: its fields, its sources, its price, and who could take it. Sends nothing."""
-    report = run.client.jobs.check(file, variables=_variables(var), after=after)
-    run.out.emit(report, lambda: [f"{report['name']}: spec {report['spec']}", *report["text"]], [report["spec"]])
+@ALLOW_OUTSIDE
+@ALLOW_PRIVATE
+def check(run: Run, file: Path, var: tuple[str, ...], after: tuple[str, ...], **allowed: bool) -> int:
+    """Check a job file: its fields, its sources, its price, and who could take it. Sends nothing.
+
+    Ends with 8 where no worker can take it, as hearth submit does.
+    """
+    report = run.client.jobs.check(file, variables=_variables("--var", var), after=after, **allowed)
+    error = (
+        None if report["can_take"] else NoWorkerError("no worker can take this job", hint=report["enough"] or NO_TAKER)
+    )
+    shown = report if error is None else {**report, **error.as_dict()}
+    run.out.emit(shown, lambda: [f"{report['name']}: spec {report['spec']}", *report["text"]], [report["spec"]])
+    return run.out.after(error)
 
 
-@click.command(cls=Leaf, context_settings={"ignore_unknown_options": False})
+@click.command(cls=Leaf, context_settings={"allow_interspersed_args": False})
 @click.argument("program", metavar="IMAGE|MODULE.wasm")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, metavar="[COMMAND] [ARG]...", type=click.UNPROCESSED)
 @click.option("--gpu", type=click.IntRange(0, 63), default=0, help="How many GPUs.")
 @click.option("--tier", metavar="MODEL", help="The least GPU model, such as rtx-4090.")
 @click.option("--vram", metavar="SIZE", help="The least memory of each GPU.")
@@ -113,6 +145,9 @@ def check(run: Run, file: Path, var: tuple[str, ...], after: tuple[str, ...]) ->
 @click.option("--again", is_flag=True, help="Post a new job even if the same one is pending.")
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
 @click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
+@click.option("--print-spec", is_flag=True, help="Print it as a job file to start from, and post nothing.")
+@ALLOW_OUTSIDE
+@ALLOW_PRIVATE
 def run(
     run: Run,
     program: str,
@@ -125,25 +160,29 @@ def run(
     again: bool,
     anyway: bool,
     use_credit: bool,
+    print_spec: bool,
+    allow_outside: bool,
+    allow_private: bool,
     **options: Any,
 ) -> int:
     """Run a container image or a WASM module as a job, and wait for it.
 
-    \b
-    With --dry-run -o yaml the spec is printed, to start a job file from.
+    Options stand before IMAGE or MODULE. All that follows is the program's own: its command and its options.
     """
-    options["env"] = _variables(env)
-    if run.dry_run and outputs == ("yaml",):
+    _note_ours(run, program, command)
+    options["env"] = _variables("-e", env)
+    if print_spec:
         from hearth.client.posting.quick import spec_of_run, with_parents
         from hearth.spec import dump_spec
 
-        spec = with_parents(run.client.session, spec_of_run(program, command, **options), after).spec
+        made = spec_of_run(program, command, outputs=outputs, **options)
+        spec = with_parents(run.client.session, made, after).spec
         run.out.emit(
             {"schema": "hearth.spec/1", "spec": spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)},
-            lambda: [dump_spec(spec).rstrip()],
+            dump_spec(spec).rstrip().splitlines,
         )
         return 0
-    report = run.client.jobs.run(
+    report = run.client.jobs.posting.run(
         program,
         command,
         outputs=outputs,
@@ -153,9 +192,24 @@ def run(
         again=again,
         anyway=anyway,
         use_credit=use_credit,
+        allow_outside=allow_outside,
+        allow_private=allow_private,
+        auto_price=True,  # which is asked about before it is posted
         **options,
     )
     return _show_submitted(run, report)
+
+
+def _note_ours(run: Run, program: str, command: tuple[str, ...]) -> None:
+    """Say which of a program's arguments are names of our options: long ones, for every program has a -e or a -q."""
+    context = click.get_current_context()
+    ours = {name for param in context.command.get_params(context) for name in (*param.opts, *param.secondary_opts)}
+    named = dict.fromkeys(word.partition("=")[0] for word in command if word.startswith("--"))
+    if found := [name for name in named if name in ours]:
+        place = "MODULE" if program.endswith(".wasm") else "IMAGE"
+        goes, it = ("goes", "it") if len(found) == 1 else ("go", "them")
+        text = f"{', '.join(found)} after {place} {goes} to the program; put {it} before {place} where Hearth is meant"
+        run.out.tell("note", {"text": text})
 
 
 @click.command(cls=Leaf)
@@ -169,6 +223,8 @@ def run(
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
 @click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
 @click.option("--print-tx", is_flag=True, help="Store the data and print the transactions, to sign elsewhere.")
+@ALLOW_OUTSIDE
+@ALLOW_PRIVATE
 def submit(
     run: Run,
     file: Path,
@@ -181,17 +237,16 @@ def submit(
     anyway: bool,
     use_credit: bool,
     print_tx: bool,
+    **allowed: bool,
 ) -> int:
     """Post the job of a file; the same file again finds the pending job instead of paying twice.
 
     \b
     With --print-tx nothing is sent. --account may then be an address without a key here.
     """
-    if results is not None and not (wait or follow):
-        raise UsageError("--results needs --wait", hint="hearth submit FILE --wait --results DIR")
-    report = run.client.jobs.submit(
+    report = run.client.jobs.posting.submit(
         file,
-        variables=_variables(var),
+        variables=_variables("--var", var),
         after=after,
         wait=wait or follow,
         results=results,
@@ -199,6 +254,7 @@ def submit(
         anyway=anyway,
         use_credit=use_credit,
         print_tx=print_tx,
+        **allowed,
     )
     if report["schema"] == "hearth.prepared/1":
         run.out.emit(report, lambda: _prepared_lines(report), [report["job"]])
@@ -260,7 +316,7 @@ def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
             said = results["stdout"].rstrip().splitlines()
             cut = f" (the last {SHOWN_LINES} of {len(said)} lines; hearth job logs {job[:14]})"
             lines.append("  stdout:" + (cut if len(said) > SHOWN_LINES else ""))
-            lines += [f"    {line}" for line in said[-SHOWN_LINES:]]
+            lines += [f"  | {line}" for line in said[-SHOWN_LINES:]]
         return lines
 
     run.out.emit(report, text, [job])
@@ -275,8 +331,8 @@ def _verdict_error(report: Submission) -> HearthError | None:
     if results["verdict"] == "failed":
         failure: Mapping[str, Any] = results["failure"] or {}
         words = str(failure.get("stderr_tail", "")).strip().splitlines()
-        last = f"; its last words: {words[-1]}" if words else ""
-        detail = f": {failure['detail']}" if failure.get("detail") else ""
+        last = f"; its last words: {quoted(words[-1])}" if words else ""
+        detail = f"; its worker says {quoted(failure['detail'])}" if failure.get("detail") else ""
         # What was stopped has none.
         code = "" if failure.get("exit_code") is None else f", exit code {failure['exit_code']}"
         return JobFailed(
@@ -302,7 +358,8 @@ def _verdict_error(report: Submission) -> HearthError | None:
 
 
 @click.command(cls=Leaf)
-@click.option("--state", metavar="STATE", help="Only jobs in this state, such as running.")
+@click.option("--state", metavar="STATE", help=STATE_HELP)
+@click.option("--name", metavar="TEXT", help="Only jobs with this in their names.")
 @click.option("--mine/--all", default=True, help="This account's jobs (the default), or everybody's.")
 @click.option(
     "--last",
@@ -310,28 +367,29 @@ def _verdict_error(report: Submission) -> HearthError | None:
     metavar="N",
     help="Look at the market's newest N jobs alone, without reading its whole history.",
 )
-def jobs(run: Run, state: str | None, mine: bool, last: int | None) -> None:
+def jobs(run: Run, state: str | None, name: str | None, mine: bool, last: int | None) -> None:
     """List jobs, newest first."""
-    show_jobs(run, run.client.jobs.list(state=state, everyone=not mine, last=last))
+    show_jobs(run, run.client.jobs.list(state=state, name=name, everyone=not mine, last=last), named=name is not None)
 
 
-def show_jobs(run: Run, report: JobList) -> None:
-    """Print a list of jobs."""
+def show_jobs(run: Run, report: JobList, *, named: bool = False) -> None:
+    """Print a list of jobs; where they were searched by name, say how many could not be."""
     rows = [
         (
             row["job"][:14],
-            row["state"],
-            row["verdict"],
-            ", ".join(f"{count} {name}" for name, count in row["counts"].items()),
-            row["block"],
+            row["name"] or "-",
+            row["state_text"],
+            row["counts_text"],
+            row["cost_text"] or "-",
+            f"block {row['block']}" if row["posted_at"] is None else moment(row["posted_at"]),
         )
         for row in report["jobs"]
     ]
-    run.out.emit(
-        report,
-        lambda: table(("job", "state", "verdict", "units", "block"), rows) or ["no jobs"],
-        [row["job"] for row in report["jobs"]],
-    )
+    lines = table(("job", "name", "state", "units", "cost", "posted"), rows) or ["no jobs"]
+    if named and (unnamed := report["unnamed"]):
+        have = "1 job has a name that is" if unnamed == 1 else f"{unnamed} jobs have names that are"
+        lines.append(f"{have} not read here; hearth job spec JOB reads one")
+    run.out.emit(report, lambda: lines, [row["job"] for row in report["jobs"]])
 
 
 @click.group(cls=Group)
@@ -349,17 +407,17 @@ def job_show(run: Run, job: str) -> None:
     report = run.client.jobs.show(job)
 
     def text() -> list[str]:
-        counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
         waits = f": {report['waits']}" if report["waits"] else ""
         lines = [
-            f"job {report['job']}",
-            f"  state {report['state']}{waits}",
-            f"  verdict {report['verdict']}: {counts}",
+            f"job {report['job']}" + (f" ({report['name']})" if report["name"] else ""),
+            f"  state {report['state_text']}{waits}",
+            f"  units: {report['counts_text']}",
             f"  posted in block {report['posted']['block']} by {report['submitter']}, {report['posted']['tx']}",
             f"  escrow {report['escrow_text']}, at most {report['ceiling_text']}, billing {report['billing']}",
+            f"  {'; '.join(_course(report))}",
             f"  deadline {report['deadline_text']}; a lease's bond {report['bond_text']}",
             f"  verify {report['verify']}",
-            *([f"  workers {report['workers']}"] if report["workers"] else []),
+            *([f"  workers {report['workers']}", f"    {WORKER_DECIDES}"] if report["workers"] else []),
         ]
         lines += [f"  after {row['job']}, if {row['condition']}: {row['text']}" for row in report["parents"]]
         if report["checkpoint_every"]:
@@ -368,20 +426,30 @@ def job_show(run: Run, job: str) -> None:
         if report["kept"]:
             lines.append("  results are kept: the chain itself has their digests")
         for row in report["leases"]:
-            outcome = f", {row['outcome_text']}" if row["outcome_text"] else ""
+            # "done" says as much as "ok", and "failed" begins the outcome of a program that failed.
+            outcome = (
+                f", {row['outcome_text'].removeprefix('failed: ')}" if row["outcome_text"] not in ("", "ok") else ""
+            )
             node = f", node {row['node']}" if row["node"] else ""
             more = f", topped up by {format_duration(row['topped_up'])}" if row["topped_up"] else ""
             resumed = f" from the checkpoint of attempt {row['resumed_from']}" if row["resumed_from"] else ""
             begun = f"attempt {row['attempts']}{resumed}"
-            lines.append(f"  unit {row['unit']}: {row['state']}{outcome}{node}, {begun}{more}")
+            lines.append(f"  unit {row['unit']}: {row['state_text']}{outcome}{node}, {begun}{more}")
             if row["result_cid"]:
                 lines.append(f"    result {row['result_cid']}")
             lines += [f"    {_checkpoint_line(one)}" for one in row["checkpoints"]]
-            if not row["next"].startswith("nothing"):
+            if row["next"] != FINISHED:
                 lines.append(f"    next: {row['next']}")
         return lines
 
     run.out.emit(report, text, [report["job"]])
+
+
+def _course(row: JobFacts) -> list[str]:
+    """Say when a job was posted, began and ended, and what it cost so far."""
+    moments = ((name, row[f"{name}_at"]) for name in ("posted", "started", "ended"))  # type: ignore[literal-required]
+    lines = [f"{name} {moment(at)}" for name, at in moments if at is not None]
+    return [*lines, f"cost so far {row['cost_text']}"] if row["cost_text"] else lines
 
 
 def _checkpoint_line(row: CheckpointRow) -> str:
@@ -401,7 +469,7 @@ def job_spec(run: Run, job: str) -> None:
     import json
 
     report = run.client.jobs.spec(job)
-    run.out.emit(report, lambda: [json.dumps(report, indent=2, sort_keys=True)])
+    run.out.emit(report, json.dumps(report, indent=2, sort_keys=True).splitlines)
 
 
 @job.command("logs", cls=Leaf)
@@ -418,16 +486,15 @@ def job_logs(run: Run, job: str, unit: int | None) -> int:
         lines = []
         for row in report["units"]:
             if len(report["units"]) > 1 or row["detail"]:
-                lines.append(
-                    f"--- unit {row['unit']}, node {row['node']}{': ' + row['detail'] if row['detail'] else ''}"
-                )
+                said = f", which says {quoted(row['detail'])}" if row["detail"] else ""
+                lines.append(f"--- unit {row['unit']}, node {row['node']}{said}")
             lines += row["stdout"].splitlines()
             lines += [f"stderr: {line}" for line in row["stderr"].splitlines()]
             if "fault" in row:
                 lines.append(f"unit {row['unit']}: its log cannot be read: {row['fault']['message']}")
         return lines
 
-    run.out.emit(report, text)
+    run.out.emit(report, text, ours=False)
     return run.out.after(error)
 
 
@@ -447,7 +514,7 @@ def job_events(run: Run, job: str, follow: bool) -> None:
 @click.option("--anyway", is_flag=True, help="Wait on though no worker is left that could take it.")
 def job_wait(run: Run, job: str, results: Path | None, anyway: bool) -> int:
     """Wait for a job's end and show it, as submit --wait does; several may wait for one job."""
-    return _show_submitted(run, run.client.jobs.attach(job, results=results, anyway=anyway))
+    return _show_submitted(run, run.client.jobs.posting.attach(job, results=results, anyway=anyway))
 
 
 @job.command("get", cls=Leaf)
@@ -502,14 +569,26 @@ def _show_action(run: Run, report: JobAction | Confirmation | Unlocking, done: s
     run.out.emit(report, lambda: [text], [facts["tx"] for facts in report["transactions"]])
 
 
+_CANCELLED = {
+    "cancelled": "what was open is refunded",
+    "closing": "what ran ends after its notice",
+    "submitted": "a result that is in is settled as any other",
+}
+"""What a cancel comes to for a job's units, by the chain's name of their state."""
+
+
 @job.command("cancel", cls=Leaf)
 @click.argument("job")
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_cancel(run: Run, job: str, unit: int | None) -> None:
     """Cancel a job: what is open is refunded, what runs is given notice."""
-    what = "what was open is refunded, what runs ends after its notice"
-    done = f"is cancelled: {what}" if unit is None else f"goes on without unit {unit}: {what}"
-    _show_action(run, run.client.jobs.cancel(job, unit=unit), done)
+    report = run.client.jobs.cancel(job, unit=unit)
+    meant = "; ".join(words for state, words in _CANCELLED.items() if state in report["counts"])
+    if not report["counts"].keys() & {"cancelled", "closing"}:
+        done = "has nothing left to cancel"
+    else:
+        done = "is cancelled" if unit is None else f"goes on without unit {unit}"
+    _show_action(run, report, f"{done}: {report['counts_text']}; {meant}")
 
 
 @job.command("accept", cls=Leaf)
@@ -554,7 +633,7 @@ def _topped_up_line(report: TopUp) -> str:
 def job_unlock(run: Run, job: str) -> None:
     """Start a job whose parents have ended as asked, or have it refunded. Anyone may, for a keeper fee."""
     report = run.client.jobs.unlock(job)
-    opened = "is open: what it waited for has ended as asked"
+    opened = "waits for a machine: what it waited for has ended as asked"
     refunded = "is refunded: a job that it waited for ended otherwise than asked"
     done = f"{opened if report['opens'] else refunded}; {report['fee_text']} of credit for unlocking it"
     _show_action(run, report, done)
@@ -565,7 +644,7 @@ def job_unlock(run: Run, job: str) -> None:
 @click.option("--unit", "units", multiple=True, type=click.IntRange(0), help="Only this unit; may be repeated.")
 @click.option("--result", "seen", metavar="CID", multiple=True, help="Sign this result alone; may be repeated.")
 @click.option("--attesters", metavar="FILE", type=FILE, help="The job's set: this account must be in it.")
-@click.option("--out", metavar="FILE", type=FILE, help="Write the signatures there.")
+@click.option("--out", metavar="FILE", type=OUT, help="Write the signatures there; by default they are printed.")
 def job_attest(
     run: Run, job: str, units: tuple[int, ...], seen: tuple[str, ...], attesters: Path | None, out: Path | None
 ) -> None:
@@ -610,7 +689,7 @@ def job_confirm(
 @click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
 def job_rerun(run: Run, job: str, wait: bool, anyway: bool, use_credit: bool) -> int:
     """Post a job's terms again, as a new job. It runs at once, whatever the old one waited for."""
-    return _show_submitted(run, run.client.jobs.rerun(job, wait=wait, anyway=anyway, use_credit=use_credit))
+    return _show_submitted(run, run.client.jobs.posting.rerun(job, wait=wait, anyway=anyway, use_credit=use_credit))
 
 
 @job.command("receipt", cls=Leaf)

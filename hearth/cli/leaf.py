@@ -6,8 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -15,8 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from hearth.base.errors import BadDestination, ConfigError, UsageError
+from hearth.base.errors import ConfigError, UsageError
+from hearth.base.files import new_file
+from hearth.base.text import one_line, quoted
 from hearth.cli.output import Output
+from hearth.config.trust import Trust
 
 if TYPE_CHECKING:
     from hearth.client import Client
@@ -34,13 +36,25 @@ GLOBALS: Mapping[str, click.Option] = {
         click.Option(["--account"], metavar="NAME|ADDRESS", help="The key to act with."),
         click.Option(["--password-file"], metavar="FILE", help="A file of mode 600 with the key's password."),
         click.Option(["--rpc"], metavar="URL", multiple=True, help="RPC address; may be repeated."),
+        click.Option(["--code"], metavar="HASH", multiple=True, help="Pay contracts of this code, which is not ours."),
         click.Option(["--timeout"], metavar="TIME", help="How long to wait, such as 10m."),
     )
 }
 """The options of every command, before or after its name; the later one wins."""
+
+
+class _Out(click.Path):
+    """A file to write; "-" is stdout, which a command without such a file writes to."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return None if value == "-" else super().convert(value, param, ctx)
+
+
+OUT: Final = _Out(dir_okay=False, path_type=Path)
+"""What names a file for what is printed without it."""
 POSTS: Final = "jobs.post"
 """The label of the call that posts a job."""
-_SETTINGS = ("network", "account", "password_file", "rpc", "timeout")
+_SETTINGS = ("network", "account", "password_file", "rpc", "code", "timeout")
 
 
 def global_options(function: F) -> F:
@@ -65,6 +79,8 @@ class Run:
         """The job that this command is about to post, and what finds it again (`once`)."""
         self.sending = ""
         """The call whose transaction may be on its way."""
+        self.vouched = 0
+        """How often somebody was asked about a file that was found."""
 
     @cached_property
     def client(self) -> Client:
@@ -73,8 +89,28 @@ class Run:
         from hearth.config.settings import load_settings
 
         flags = {name: self.given[name] or None for name in _SETTINGS}
-        ask = self._ask if sys.stdin.isatty() else None
-        return Client(load_settings(flags), tell=self._tell, dry_run=self.dry_run, ask_password=ask)
+        there = sys.stdin.isatty()
+        settings = load_settings(flags, ask=self.vouch if there else None, remember=not self.dry_run)
+        ask = self._ask if there else None
+        client = Client(settings, tell=self._tell, dry_run=self.dry_run, ask_password=ask)
+        client.session.program = False
+        return client
+
+    def vouch(self, question: str) -> bool:
+        """Ask whether a file that was found may be used. --yes is no answer: it was given before the question."""
+        self.vouched += 1
+        self.out.pause()
+        return click.confirm(one_line(question), err=True)
+
+    def use_found(self, path: Path, raw: bytes) -> None:
+        """Refuse a settings file that no option named, where nobody vouches for what was read of it.
+
+        Raises ConfigError UNKNOWN_FILE.
+        """
+        settings = self.client.session.settings
+        trust = settings.trust or Trust(settings.home)
+        shown = shlex.quote(str(path))
+        trust.require(path, raw, f"{quoted(str(path.absolute()))} was found", named=f"--config {shown}")
 
     def _tell(self, kind: str, facts: Mapping[str, Any]) -> None:
         if kind == "confirm":
@@ -105,20 +141,26 @@ class Run:
         return "stopped"
 
     def _confirm(self, question: str, needed: bool) -> None:
-        """Ask before money is spent: on a terminal always, elsewhere only where the user named no price."""
+        """Ask before something is done: on a terminal always, elsewhere only where an answer is `needed`.
+
+        Raises ConfigError NOT_CONFIRMED where the answer is no, or none can be had: what a pipe says is no answer.
+        """
         if self.yes:
             return
         if sys.stdin.isatty():
             self.out.pause()
-            click.confirm(question, abort=True, err=True)
+            if not click.confirm(one_line(question), err=True):
+                said, hint = "the answer was no: nothing was sent", "the same command asks again"
+                raise ConfigError(said, hint=hint, code="NOT_CONFIRMED", component="cli")
         elif needed:
-            raise ConfigError(
-                f"{question} There is no terminal to ask on", hint="use --yes", code="NOT_CONFIRMED", component="cli"
-            )
+            said = f"{question} There is no terminal to ask on: nothing was sent"
+            context = click.get_current_context(silent=True)
+            place = "" if context is None or context.allow_interspersed_args else ", before IMAGE or MODULE"
+            raise ConfigError(said, hint=f"use --yes{place}", code="NOT_CONFIRMED", component="cli")
 
     def _ask(self, question: str) -> str:
         self.out.pause()
-        answer: str = click.prompt(question, hide_input=True, err=True)
+        answer: str = click.prompt(one_line(question), hide_input=True, err=True)
         return answer
 
     def save(self, make: Callable[[], Mapping[str, Any]], out: Path | None) -> None:
@@ -133,15 +175,8 @@ class Run:
         if out is None or self.dry_run:
             self.out.emit(report, text.splitlines)
             return
-        try:
-            out.touch(mode=0o600, exist_ok=False)
-            out.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            with suppress(OSError):
-                out.unlink(missing_ok=True)
-            raise BadDestination(
-                f"{out} cannot be written: {error.strerror}", hint="name another place with --out"
-            ) from error
+        with new_file(out, private=True) as made:
+            made.write(f"{text}\n".encode())
         without = [f"  without {name}: {why}" for name, why in report.get("missing", {}).items()]
         lines = [f"wrote {out}: read it, then send it to whoever helps you", *without]
         self.out.emit(report, lambda: lines, [str(out)])
@@ -156,15 +191,21 @@ class Run:
 
 
 _MENTION: Final = re.compile(r"\bhearth((?: (?!hearth\b)[a-z][a-z-]*)+)")
-NO_MARKET: Final = ("devnet", "demo", "init", "convert", "completion")
+NO_MARKET: Final = ("devnet", "demo", "init", "convert", "completion", "trust")
 """Commands that make or need no market's file."""
+ACTING: Final = (
+    *("run", "check", "submit", "jobs", "gov", "doctor"),
+    *("job cancel", "job accept", "job top-up", "job unlock", "job attest", "job confirm", "job rerun"),
+    *("wallet balance", "wallet history", "wallet send", "wallet withdraw"),
+    *("worker init", "worker register", "worker update", "worker price", "worker stake", "worker operator"),
+    *("worker withdraw", "worker exit"),
+)
+"""Commands, and groups of them, that act as an account or show what is its: the others do the same for each."""
 
 
 def _carried_by(ctx: click.Context, run: Run) -> dict[str, str]:
     """Return the options by which this command was pointed at something else than it is by default."""
-    found = {}
-    if run.given["network"]:
-        found["--network"] = str(run.given["network"])
+    found = {name: str(run.given[name[2:]]) for name in ("--network", "--account") if run.given[name[2:]]}
     default = next((param.default for param in ctx.command.params if param.name == "config"), None)
     config = ctx.params.get("config")
     if config is not None and config != default:
@@ -185,10 +226,16 @@ def _leaf_of(root: click.Context, words: list[str]) -> tuple[click.Command | Non
     return (None, 0) if isinstance(command, click.Group) else (command, len(words))
 
 
+def acts(words: Sequence[str]) -> bool:
+    """Say whether the command of these words is one to which the account matters."""
+    return any(" ".join(words[:count]) in ACTING for count in (1, 2))
+
+
 def carried(root: click.Context, options: Mapping[str, str], text: str) -> str:
     """Return a hint whose commands of ours carry the options that they take: they are run as they are read.
 
-    `hearth worker start` is another worker's where this one was asked about by `--config second.toml`. Options stand
+    `hearth worker start` is another worker's where this one was asked about by `--config second.toml`, and
+    `hearth worker exit --finish` would sign with another key than that of `--account owner`. Options stand
     right behind a command's own words, so that nobody has to know where in the text a command ends.
     """
     parts, at = [], 0
@@ -200,6 +247,8 @@ def carried(root: click.Context, options: Mapping[str, str], text: str) -> str:
         end = found.start() + len(" ".join(("hearth", *words[:taken])))
         said = text[end : following.start() if following else None]
         known = {name for param in leaf.params for name in param.opts}
+        if not acts(words[:taken]):
+            known.discard("--account")
         new = [
             f" {name} {shlex.quote(value)}"
             for name, value in options.items()

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from hearth.base.errors import UsageError
+from hearth.base.text import quoted
 from hearth.cli.leaf import Leaf, Run
-from hearth.cli.output import table
+from hearth.cli.output import check_lines
 from hearth.cli.root import Group
 from hearth.local import templates
 from hearth.local.market import LocalMarket
@@ -28,7 +30,7 @@ def demo(run: Run, keep: bool, port: int, web: bool) -> int:
     from hearth.local.demo import run_demo
 
     if port and run.given["rpc"]:
-        raise click.UsageError("--port is of the demo's own chain, and --rpc names another")
+        raise UsageError("--port is of the demo's own chain, and --rpc names another", hint="leave one of them out")
     report = run_demo(run.client.session.tell, keep=keep, port=port, rpc=run.given["rpc"] or (), web=web)
     # One JSON line whatever the options: it is what the demo is read by.
     print(json.dumps(report), flush=True)
@@ -48,8 +50,8 @@ def init(run: Run, folder: Path | None, template: str) -> None:
     """Write a project to start from: hearth.toml, a job file and its program; what exists is left alone."""
     from hearth.local.project import write_project
 
-    network = run.client.session.settings.network
-    report = write_project(folder, template, network=network, dry_run=run.dry_run)
+    settings = run.client.session.settings
+    report = write_project(folder, template, network=settings.network, dry_run=run.dry_run, trust=settings.trust)
 
     def text() -> list[str]:
         made = "would write" if report["dry_run"] else "wrote"
@@ -59,14 +61,29 @@ def init(run: Run, folder: Path | None, template: str) -> None:
 
 
 @click.command(cls=Leaf)
-def doctor(run: Run) -> int:
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(dir_okay=False, path_type=Path))
+def trust(run: Run, files: tuple[Path, ...]) -> None:
+    """Use settings and network files that were found in a folder: read them first.
+
+    \b
+    A hearth.toml, a worker.toml or a network file that nobody named could choose whom you pay. It counts where it lies
+    and as it stands: once it is moved or changed, it is asked about again.
+    """
+    from hearth.local.project import trust_files
+
+    report = trust_files(files, dry_run=run.dry_run)
+    done = "would use" if report["dry_run"] else "uses"
+    run.out.emit(
+        report, lambda: [f"hearth {done} {quoted(path)} as it stands" for path in report["trusted"]], report["trusted"]
+    )
+
+
+@click.command(cls=Leaf)
+@click.option("--all", "everything", is_flag=True, help="Show what passes, too.")
+def doctor(run: Run, everything: bool) -> int:
     """Look at what this machine needs to submit jobs: settings, network, RPC, account, store, container engine."""
     report = run.client.doctor()
-    rows = [
-        (row["level"], row["name"], row["detail"] + (f"  fix: {row['fix']}" if row["fix"] else ""))
-        for row in report["checks"]
-    ]
-    run.out.emit(report, lambda: table(("", "what", "found"), rows), [report["result"]])
+    run.out.emit(report, lambda: check_lines(report["checks"], everything), [report["result"]])
     return 3 if report["result"] == "FAIL" else 0
 
 
@@ -126,4 +143,4 @@ def completion(run: Run, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click completes every shell of the choice"
     script = kind(click.get_current_context().find_root().command, {}, "hearth", "_HEARTH_COMPLETE").source()
-    run.out.emit({"schema": "hearth.completion/1", "shell": shell, "script": script}, lambda: [script])
+    run.out.emit({"schema": "hearth.completion/1", "shell": shell, "script": script}, script.splitlines)

@@ -9,11 +9,11 @@ import click
 
 from hearth.base.errors import ChainError, HearthError, StorageError, WaitTimeout
 from hearth.cli.gov import change_lines
-from hearth.cli.jobs import in_quarantine, show_jobs
+from hearth.cli.jobs import STATE_HELP, show_jobs
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
-from hearth.client.views import moment
+from hearth.client.views import moment, node_words
 from hearth.protocol.units import format_duration
 
 
@@ -28,8 +28,7 @@ def net_status(run: Run) -> None:
     report = run.client.net.status()
 
     def text() -> list[str]:
-        workers = ", ".join(f"{count} {state}" for state, count in report["workers"].items()) or "none"
-        units = ", ".join(f"{count} {state}" for state, count in report["units"].items()) or "none"
+        workers, units = report["workers_text"] or "none", report["units_text"] or "none"
         pause = f"; new posts are paused until {moment(report['paused_until'])}" if report["posts_paused"] else ""
         here, before = report["chain_id"], report["deployed_chain_id"]
         changed = f" (it was {before} at deployment: nobody can post)" if here != before else ""
@@ -50,7 +49,7 @@ def net_workers(run: Run) -> None:
     rows = [
         (
             row["node"],
-            row["status"] + in_quarantine(row),
+            node_words(row),
             row["ask_text"],
             f"{row['busy']}/{row['slots']}",
             row["stake_text"],
@@ -65,7 +64,7 @@ def net_workers(run: Run) -> None:
 
 
 @net.command("jobs", cls=Leaf)
-@click.option("--state", metavar="STATE", help="Only jobs in this state.")
+@click.option("--state", metavar="STATE", help=STATE_HELP)
 def net_jobs(run: Run, state: str | None) -> None:
     """List everybody's jobs."""
     show_jobs(run, run.client.net.jobs(state=state))

@@ -10,16 +10,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.text import printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from hearth.base.errors import HearthError
+    from hearth.client.reports import Check
 
 Lines = Iterable[str]
 _INTRODUCES: Final = re.compile(r": hearth |next: |fix: ")
 """What stands before a command that a line tells its reader to run."""
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
-"""What moves a terminal's cursor, hides or reorders text: a job's words are a stranger's."""
+_RANKS: Final = {"FAIL": 0, "WARN": 1, "PASS": 2}
 
 
 class Output:
@@ -38,8 +40,14 @@ class Output:
 
     # ---- results ----
 
-    def emit(self, report: Mapping[str, Any], text: Callable[[], Lines], ids: Sequence[object] = ()) -> None:
-        """Print a result: JSON, or with -q its ids, or its text."""
+    def emit(
+        self, report: Mapping[str, Any], text: Callable[[], Lines], ids: Sequence[object] = (), *, ours: bool = True
+    ) -> None:
+        """Print a result: JSON, or with -q its ids, or its text.
+
+        Into the commands that its text names, the options of this call are written, but where a program's own lines
+        stand in it: those behind "| ", or all of it where it is not `ours`.
+        """
         self.pause()
         if self.as_json:
             self._write(json.dumps(report))
@@ -48,12 +56,13 @@ class Output:
                 self._write(str(one))
         else:
             for line in text():
-                self._write(printable(self.carry(line) if _INTRODUCES.search(line) else line))
+                carries = ours and not line.startswith("| ") and _INTRODUCES.search(line)
+                self._write(_line(self.carry(line) if carries else line))
 
     def line(self, facts: Mapping[str, Any], text: str) -> None:
         """Print one element of a stream: a JSON line, or text."""
         self.pause()
-        self._write(json.dumps(facts) if self.as_json else printable(text))
+        self._write(json.dumps(facts) if self.as_json else _line(text))
 
     def fail(self, error: HearthError) -> None:
         """Print an error: what happened, why, and the next command; with --json as an object on stdout."""
@@ -87,13 +96,12 @@ class Output:
         if kind == "progress":
             self._progress(str(facts["what"]), int(facts["done"]), int(facts["total"]))
         elif kind == "tx":
-            self._say(tx_line(facts))
+            self._say(_line(tx_line(facts)))
         elif kind == "event":
-            self._say(f"{self._clock()} {event_line(facts)}")
-        elif kind == "warning":
-            self._say(f"warning: {facts['text']}")
+            self._say(_line(f"{self._clock()} {event_line(facts)}"))
         else:
-            self._say(str(facts["text"]))
+            text = f"warning: {facts['text']}" if kind == "warning" else str(facts["text"])
+            self._say(_line(self.carry(text) if _INTRODUCES.search(text) else text))
 
     def _progress(self, what: str, done: int, total: int) -> None:
         if total < 1 << 20:
@@ -102,7 +110,7 @@ class Output:
             tenth = 10 * done // total
             if tenth > self._tenths.get(what, -1):
                 self._tenths[what] = tenth
-                self._say(f"{what}: {done >> 20} of {total >> 20} MiB")
+                self._say(f"{what}: {_mib(done)} of {_mib(total)}")
             return
         if self._bars is None:
             from rich.console import Console
@@ -145,9 +153,9 @@ class Output:
         print(text, flush=True)
 
 
-def printable(text: str) -> str:
-    """Return text with control and direction characters, but for tabs and line ends, as \\xXX or \\uXXXX."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+def _line(text: str) -> str:
+    """Return what is one line of ours as one line, tabs kept: a line end in it is a stranger's."""
+    return printable(text).replace("\n", "\\n")
 
 
 def tx_line(facts: Mapping[str, Any]) -> str:
@@ -176,6 +184,20 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
+def check_lines(checks: Sequence[Check], everything: bool) -> list[str]:
+    """Return a table of checks: what fails, then what warns; and `everything`, or how much passes."""
+    ranked = sorted(checks, key=lambda row: _RANKS[row["level"]])
+    shown = list(checks) if everything else [row for row in ranked if row["level"] != "PASS"]
+    rows = [(row["level"], row["name"], then(row["detail"], row["fix"], "fix")) for row in shown]
+    lines, passed = table(("", "what", "found"), rows), len(checks) - len(shown)
+    return lines if not passed else [*lines, f"passed: {passed} (--all shows them)"]
+
+
+def then(text: str, command: str, word: str) -> str:
+    """Return a text with what mends it, where there is anything."""
+    return f"{text}  {word}: {command}" if command else text
+
+
 def reload_lines(applied: Sequence[str], restart: Sequence[str]) -> list[str]:
     """Return what became of a settings file that a running program read again."""
     lines = [f"taken up: {', '.join(applied) or 'nothing, since nothing of it has changed'}"]
@@ -184,3 +206,10 @@ def reload_lines(applied: Sequence[str], restart: Sequence[str]) -> list[str]:
     if any(key.startswith("offer.") for key in restart):
         lines.append("  what the market knows of [offer] changes by hearth worker price and hearth worker update")
     return lines
+
+
+def _mib(size: int) -> str:
+    """Return bytes in whole MiB, rounded down, or in GiB where they are whole ones."""
+    from hearth.protocol.units import format_size
+
+    return format_size(size >> 20 << 20) if size >> 20 else "0MiB"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
@@ -17,6 +17,7 @@ from hearth.cli.leaf import GLOBALS, global_options
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("local", "Show the market at work on a local chain of its own."),
     "init": ("local", "Write a project to start from: a job file and its program."),
+    "trust": ("local", "Use settings and network files that were found in a folder."),
     "doctor": ("local", "Look at what this machine needs to submit jobs."),
     "devnet": ("local", "Run a local chain with the market on it."),
     "completion": ("local", "Print the completion script of a shell."),
@@ -47,6 +48,11 @@ ELSEWHERE: Final = {
 """What people type who look for a list, and where it is; by its letters another command may be nearer."""
 
 
+MOST_MEANT: Final = 3
+NEAR, NEARER = 0.5, 0.75
+"""How alike a name has to be to that of a command: of the same group where no other is near, and of any group."""
+
+
 class Group(click.Group):
     """A group that says "did you mean" for an unknown command."""
 
@@ -60,11 +66,46 @@ class Group(click.Group):
             return name, command, args[1:]
         if name.startswith("-"):
             return super().resolve_command(ctx, args)
-        near = difflib.get_close_matches(name, self.list_commands(ctx), n=1, cutoff=0.5)
         path = ctx.command_path
-        meant = ELSEWHERE.get(f"{path} {name}".partition(" ")[2]) or (f"{path} {near[0]}" if near else "")
-        hint = f"did you mean {meant}?" if meant else f"{path} --help"
+        meant = _meant(ctx, name)
+        hint = f"did you mean {' or '.join(meant)}? {path} --help" if meant else f"{path} --help"
         raise UsageError(f"{path} has no command {name}", hint=hint, code="UNKNOWN_COMMAND")
+
+
+def _meant(ctx: click.Context, name: str) -> list[str]:
+    """Return the commands that may be meant by a name which a group does not have, the likeliest alone where one is.
+
+    A command of that very name in another group is likelier than one whose name is near: "logs" is no "jobs".
+    """
+    path = ctx.command_path
+    known = ELSEWHERE.get(f"{path} {name}".partition(" ")[2])
+    if known is not None:
+        return [known]
+    everywhere = list(_paths(ctx.find_root().command, ctx.find_root()))
+    same = [one for one in everywhere if one.rpartition(" ")[2] == name]
+    if same:
+        return same[:MOST_MEANT]
+    here = [one for one in everywhere if one.rpartition(" ")[0] == path]
+    for paths, cutoff in ((here, NEARER), (everywhere, NEARER), (here, NEAR)):
+        names = [one.rpartition(" ")[2] for one in paths]
+        near = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+        if near:
+            return [one for one in paths if one.rpartition(" ")[2] == near[0]][:MOST_MEANT]
+    return []
+
+
+def _paths(command: click.Command, ctx: click.Context, path: str = "hearth") -> Iterator[str]:
+    """Yield every command below one, by its whole path; one that cannot be loaded is none to suggest."""
+    if not isinstance(command, click.Group):
+        return
+    for name in command.list_commands(ctx):
+        yield f"{path} {name}"
+        try:
+            inner = command.get_command(ctx, name)
+        except ConfigError:
+            continue
+        if inner is not None:
+            yield from _paths(inner, ctx, f"{path} {name}")
 
 
 @cache

@@ -21,12 +21,13 @@ def store_import(run: Run, file: Path) -> None:
     """Put the blocks of a CAR file into the store, and keep its roots.
 
     \b
-    FILE is of CAR version 1: of ipfs dag export, hearth store export, or a page that could not upload.
+    FILE is of CAR version 1 or 2: of ipfs dag export, hearth store export, or a page that could not upload.
     """
     report = run.client.store.import_file(file)
     did = "would be put" if report["dry_run"] else "are in the store"
     said = f"{report['blocks']} blocks of {report['bytes']} bytes {did}"
-    run.out.emit(report, lambda: [said, *(f"ipfs://{root}" for root in report["roots"])], report["roots"])
+    named = [f"ipfs://{root}" for root in report["roots"]] or ["it names no root: they go when the store is cleared"]
+    run.out.emit(report, lambda: [said, *named], report["roots"])
 
 
 @store.command("export", cls=Leaf)

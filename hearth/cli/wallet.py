@@ -1,4 +1,4 @@
-"""Keys and money: hearth wallet new|import|list|show|balance|send|withdraw."""
+"""Keys and money: hearth wallet new|import|list|show|balance|history|send|withdraw."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ _SENT: Final[Mapping[str, str]] = {
     "tried": "would be sent, unless an earlier call sent it",
     "not_tried": "would be sent then; it cannot be tried before",
 }
+
+
+_SUMS: Final[Mapping[str, str]] = {
+    "locked": "locked by posting and top-ups",
+    "still_locked": "still locked",
+    "from_nodes": "stake back, and pay for showing silent nodes",
+}
+_ALWAYS: Final = ("spent", "earned", "gas")
+"""The sums of a history that are said where they are nothing, too."""
+_ADDS_UP: Final = (
+    "locked = spent + refunded + still locked",
+    "credit in Escrow (hearth wallet show) = refunded + earned + stake back and pay for silent nodes - withdrawn",
+    "the account's own balance: + withdrawn - locked - staked - gas, beside what it sent and got outside of the market",
+)
+"""How the sums of a whole history hang together."""
 
 
 @click.group(cls=Group)
@@ -134,6 +149,45 @@ def _send_file(run: Run, name: str, *, again: bool) -> None:
         return [*lines, *nothing, *(f"next: hearth job show {job[:14]}" for job in posted if job)]
 
     run.out.emit(report, text, [one["tx"] or one["job"] or one["function"] for one in report["calls"]])
+
+
+@wallet.command("history", cls=Leaf)
+@click.argument("name", required=False)
+@click.option("--since", metavar="TIME", help="Only of this long, such as 30d.")
+def wallet_history(run: Run, name: str | None, since: str | None) -> None:
+    """Show what an account spent and earned, by job, and its gas. NAME is a key's name or an address."""
+    report = run.client.wallet.history(name, since=since)
+
+    def text() -> list[str]:
+        from hearth.client.views import moment
+        from hearth.protocol.units import show_amount
+
+        asset = run.client.session.asset
+        columns = ("locked", "spent", "refunded", "earned")
+        rows = [
+            (
+                row["job"][:14],
+                row["name"] or "-",
+                "-" if row["posted_at"] is None else moment(row["posted_at"]),
+                *("-" if row[column] == "0" else show_amount(int(row[column]), asset) for column in columns),  # type: ignore[literal-required]
+            )
+            for row in report["jobs"]
+        ]
+        lines = table(("job", "name", "posted", *columns), rows) or ["no jobs in this time"]
+        sums = [(name, amount) for name, amount in report["text"].items() if name in _ALWAYS or report[name] != "0"]  # type: ignore[literal-required]
+        of = {"gas": f" in {report['gas_transactions']} transactions"}
+        lines += [f"{_SUMS.get(name, name)}: {amount}{of.get(name, '')}" for name, amount in sums]
+        if report["since"] is None:
+            lines += _ADDS_UP
+        if report["gas_unknown"]:
+            lines.append(f"not in it: {report['gas_unknown']} transactions whose receipts nobody here has")
+        if report["other_transactions"] is None:
+            lines.append("not in it: transactions that are in no journal here; how many, nobody here knows")
+        elif report["other_transactions"]:
+            lines.append(f"not in it: {report['other_transactions']} of its transactions, which no journal here has")
+        return lines
+
+    run.out.emit(report, text, [row["job"] for row in report["jobs"]])
 
 
 @wallet.command("withdraw", cls=Leaf)

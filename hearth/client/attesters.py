@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import SpecError, UsageError
-from hearth.base.files import expand
+from hearth.base.files import expand, read_bounded
 from hearth.base.strangers import read_json
 from hearth.client.money import address_of
 from hearth.protocol.attest import MAX_KEYS, AttesterSet
@@ -157,8 +157,7 @@ def _is(pattern: re.Pattern[str], value: object) -> bool:
 def _read(path: Path, limit: int) -> bytes | None:
     """Return a file's bytes, one more than the limit at most; None where it cannot be read."""
     try:
-        with path.open("rb") as file:
-            return file.read(limit + 1)
+        return read_bounded(path, limit)
     except (OSError, ValueError):
         return None
 

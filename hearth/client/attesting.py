@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import RefusedError, UsageError, WaitTimeout
-from hearth.base.files import replace_text
+from hearth.base.files import AnyPath, path_of, refused_as, replace_text
 from hearth.client.attesters import Signed, load_attestation, load_set, row_of
+from hearth.client.face import refusing
 from hearth.client.money import recipient
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, require_unit
 from hearth.protocol.attest import AttesterSet, Result, Signature, typed_data
 from hearth.protocol.formulas import fresh_until
+from hearth.protocol.state_words import STATE_WORDS
 from hearth.protocol.types import State, UnitFlag
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ CONFIRM_GAS: Final = 180_000
 POLL_SECONDS: Final = 0.5
 
 
+@refusing
 class Attesting:
     """Sign results of attested jobs, and confirm them."""
 
@@ -44,8 +47,8 @@ class Attesting:
         units: Sequence[int] = (),
         *,
         seen: Sequence[str] = (),
-        attesters: Path | None = None,
-        out: Path | None = None,
+        attesters: AnyPath | None = None,
+        out: AnyPath | None = None,
     ) -> Attestation:
         """Sign submitted results as they stand on chain, all or those of `units`, with this account's key.
 
@@ -56,7 +59,7 @@ class Attesting:
         """
         from hearth.chain.typed_data import sign
 
-        session = self.session
+        session, attesters, out = self.session, path_of(attesters), path_of(out)
         view = self._look(job)
         name = job_hex(view.posted.job_id)
         key = session.key()
@@ -91,16 +94,17 @@ class Attesting:
             "dry_run": session.dry_run,
         }
         if out is not None and not session.dry_run:
-            replace_text(out, json.dumps(report, indent=2) + "\n")
+            with refused_as(out):
+                replace_text(out, json.dumps(report, indent=2) + "\n")
         return report
 
     def confirm(
         self,
         job: str,
         units: Sequence[int],
-        signatures: Sequence[Path],
+        signatures: Sequence[AnyPath],
         *,
-        attesters: Path,
+        attesters: AnyPath,
         payee: str | None = None,
     ) -> Confirmation:
         """Have results paid for that enough attesters signed: those of `units`, or all that the files attest.
@@ -112,11 +116,11 @@ class Attesting:
         were tried. Raises RefusedError NOT_ATTESTED, NOT_SUBMITTED, ALREADY_ENDED, TOO_FEW_SIGNATURES, CONFIRM_EARLY;
         UsageError WRONG_ATTESTERS, BAD_ATTESTATION.
         """
-        session = self.session
+        session, set_file, files = self.session, path_of(attesters), [path_of(path) for path in signatures]
         view = self._look(job)
         name = job_hex(view.posted.job_id)
-        chosen = self._set(view, attesters)
-        signed = [load_attestation(path, name) for path in signatures]
+        chosen = self._set(view, set_file)
+        signed = [load_attestation(path, name) for path in files]
         to = None if payee is None else recipient(payee, session.network)
         wanted = units or self._still_submitted(view, sorted({index for one in signed for index in one.rows}))
         calls = []
@@ -187,7 +191,7 @@ class Attesting:
             found = [index for index, unit in enumerate(view.units) if unit.state is State.SUBMITTED]
             if found:
                 return found
-            ended = "every unit has ended" if view.finished else f"it is {view.state}"
+            ended = "every unit has ended" if view.finished else f"its state is {view.words[1]}"
             raise RefusedError(
                 f"job {name} has no submitted result: {ended}",
                 hint=f"hearth job show {name}",
@@ -199,7 +203,7 @@ class Attesting:
             state = view.units[index].state if index < len(view.units) else State.OPEN
             if state is not State.SUBMITTED:
                 raise RefusedError(
-                    f"unit {index} of job {name} is {state.name.lower()}: "
+                    f"the state of unit {index} of job {name} is {STATE_WORDS[state]}: "
                     + ("it has ended already" if state.terminal else "it has no result yet"),
                     hint=f"hearth job show {name}",
                     code="ALREADY_ENDED" if state.terminal else "NOT_SUBMITTED",
@@ -220,7 +224,7 @@ class Attesting:
         for index in attested:
             if index not in found:
                 state = states.get(index, State.OPEN)
-                self.session.tell("note", {"text": f"unit {index} is left out: it is {state.name.lower()}"})
+                self.session.tell("note", {"text": f"unit {index} is left out: its state is {STATE_WORDS[state]}"})
         return found
 
     def _send_in_turn(self, view: JobView, calls: Sequence[tuple[int, str, Call]]) -> list[Transaction]:
@@ -270,7 +274,7 @@ class Attesting:
         name, due = job_hex(view.posted.job_id)[:14], _confirmable_from(view, index)
         return RefusedError(
             _probation_words(index, due),
-            hint=f"the same command then, or with --timeout {due - view.now}s; or now hearth job accept {name}",
+            hint=f"the same command after that, or with --timeout {due - view.now}s; hearth job accept {name}",
             code="CONFIRM_EARLY",
             retryable=True,
             unit=index,

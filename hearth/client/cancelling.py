@@ -31,8 +31,11 @@ def wanted(view: JobView, unit: int | None) -> list[int]:
     return rest + indices(view, unit, (State.BLOCKED, State.OPEN, State.RUNNING))
 
 
-def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[Transaction]:
-    """Cancel until nothing is left to be; return the transactions. Raises WaitTimeout with what is left."""
+def cancel(reads: JobReader, view: JobView, unit: int | None) -> tuple[list[Transaction], JobView]:
+    """Cancel until nothing is left to be; return the transactions, and the job as it stands then.
+
+    None was sent where everything moved first. Raises WaitTimeout with what is left.
+    """
     session = reads.session
     sent: list[Transaction] = []
     told = False
@@ -52,7 +55,7 @@ def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[Transactio
                     # It moved since it was read: proposed for, submitted, ended. The next look says which.
                     session.tell("note", {"text": f"unit {index} moved meanwhile ({error.message}); looking again"})
         if session.dry_run:
-            return sent
+            return sent, view
         if held and not told:
             told = True
             text = f"{_units(held)} held by a proposal: cancelled once it runs, or once the proposal has lapsed"
@@ -67,7 +70,7 @@ def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[Transactio
                 f"{session.settings.timeout} s",
                 hint=f"hearth job cancel {name}",
             )
-    return sent
+    return sent, view
 
 
 def _is_held(view: JobView, index: int) -> bool:

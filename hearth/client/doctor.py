@@ -46,7 +46,7 @@ class Doctor:
 
     def _see_rpc(self) -> str:
         head = self.session.market.port.head()
-        return f"the contracts are the network file's; block {head.number}"
+        return f"the contracts are the network file's, their code is known; block {head.number}"
 
     def _see_account(self) -> str:
         balance = self._wallet.balance()
@@ -70,17 +70,15 @@ def worst(rows: Iterable[Check]) -> Level:
 
 def see_engine() -> str:
     """Return the version of this machine's container engine. Raises ConfigError NO_DOCKER."""
-    import docker
     from docker.errors import DockerException
 
+    from hearth.client.engine import connect, start_engine
+
+    engine = connect(10)
     try:
-        engine = docker.from_env(timeout=10)
         version = str(engine.version().get("Version", "?"))
-        engine.close()
     except DockerException as error:
-        raise ConfigError(
-            f"no container engine answers here ({error}): tags cannot be resolved, name images by digest",
-            hint="start Docker",
-            code="NO_DOCKER",
-        ) from error
+        raise ConfigError(f"the container engine fails: {error}", hint=start_engine(), code="NO_DOCKER") from error
+    finally:
+        engine.close()
     return f"engine {version}"

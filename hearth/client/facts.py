@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from hearth.client.checkpoints import checkpoints_in
+from hearth.client.courses import Courses
 from hearth.client.parents import look_at, waits_for
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, result_cid, strays_in, verification
+from hearth.protocol.state_words import counted, unit_words
 from hearth.protocol.types import State
 
 if TYPE_CHECKING:
+    from hearth.client.courses import Course
     from hearth.client.reading import JobReader
     from hearth.client.reports import CheckpointRow, JobFacts, JobRow, Lease
     from hearth.client.session import Session
@@ -19,18 +22,26 @@ SHOWN_UNITS: Final = 200
 """Leases that are listed one by one."""
 
 
-def job_row(view: JobView) -> JobRow:
-    """Return a job in a list: its state, its counts, who posted it and until when."""
+def job_row(session: Session, view: JobView, course: Course) -> JobRow:
+    """Return a job in a list: its name, its state, its counts, its times and cost, who posted it and until when."""
     terms = view.terms
     return {
         "job": job_hex(view.posted.job_id),
+        "name": session.names.of(terms.spec),
         "state": view.state,
+        "state_text": view.words[1],
         "verdict": view.verdict,
         "units": terms.leases,
         "counts": view.counts,
+        "counts_text": counted(view.tally),
         "submitter": terms.submitter,
         "block": view.posted.log.block_number,
         "deadline": terms.deadline,
+        "posted_at": course.posted_at,
+        "started_at": course.started_at,
+        "ended_at": course.ended_at,
+        "cost": None if course.spent is None else str(course.spent),
+        "cost_text": None if course.spent is None else session.amount(course.spent),
     }
 
 
@@ -51,6 +62,7 @@ def _leases(
             {
                 "unit": index,
                 "state": unit.state.name.lower(),
+                "state_text": unit_words(unit),
                 "outcome": unit.outcome.name.lower(),
                 "outcome_text": OUTCOME_WORDS.get(unit.outcome, ""),
                 "node": unit.node or None,
@@ -72,13 +84,13 @@ def _leases(
 
 def _workers(session: Session, view: JobView) -> str | None:
     """Say who could take an open unit of a job; None where none is open to workers."""
-    from hearth.client.gates import Fleet, open_gates, workers_in_words
+    from hearth.client.gates import Fleet, open_in_words
     from hearth.protocol import formulas
 
     is_open = view.untouched or any(unit.state is State.OPEN for unit in view.units)
     if view.blocked or not is_open or not formulas.has_time(view.terms, view.policy, view.now):
         return None
-    return workers_in_words(open_gates(Fleet.read(session), view), view.terms)
+    return open_in_words(Fleet.read(session), view, session.asset)[1]
 
 
 def job_facts(reads: JobReader, view: JobView) -> JobFacts:
@@ -90,16 +102,15 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
 
     session, terms, posted = reads.session, view.terms, view.posted
     parents = look_at(reads, unpack_parents(posted.parents), session.market.port.head()) if posted.parents else []
+    course = Courses(reads).of(view)
     waits = waits_for(view, parents) if view.blocked else None
-    # All that came in: a unit's price grows by exactly what its top-ups cost.
-    topped_up = sum(formulas.price(formulas.topped(terms, unit)) - formulas.price(terms) for unit in view.units)
-    escrow = formulas.escrow_at_post(terms) + topped_up
+    escrow = formulas.escrow_at_post(terms) + view.topped_up
     checkpoints = {}
     if terms.checkpoint_every:
         checkpoints = checkpoints_in(reads.events(posted, posted.log.block_number, view.number), session.asset)
     return {
         "schema": "hearth.job/1",
-        **job_row(view),
+        **job_row(session, view, course),
         "network": session.network.name,
         "at_block": view.number,
         "at_time": view.now,
@@ -121,7 +132,7 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
         "asset": session.asset.symbol,
         "escrow": str(escrow),
         "escrow_text": session.amount(escrow),
-        "topped_up": str(topped_up),
+        "topped_up": str(view.topped_up),
         "checkpoint_every": terms.checkpoint_every or None,
         "ceiling": str(terms.ceiling),
         "ceiling_text": show_rate(terms.ceiling, session.asset),

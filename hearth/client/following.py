@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
 from hearth.client.facts import job_facts
-from hearth.client.gates import Fleet, open_gates, takers, workers_in_words
+from hearth.client.gates import Fleet, open_in_words
 from hearth.client.views import JobView, event_facts, job_hex, moment
 from hearth.protocol.types import State, TermsFlag
 
@@ -182,5 +182,5 @@ class _Chances:
         waiting = [unit for unit in view.units if not unit.state.terminal]
         if any(unit.state is not State.OPEN or unit.window_end for unit in waiting):
             return None
-        gates = open_gates(Fleet.read(self._session), view)
-        return None if takers(gates) else workers_in_words(gates)
+        count, words = open_in_words(Fleet.read(self._session), view, self._session.asset)
+        return None if count else words

@@ -18,6 +18,7 @@ from hearth.client.changes import (
     read_changes,
     state_of,
 )
+from hearth.client.face import refusing
 from hearth.client.money import recipient
 from hearth.client.prepared import Prepared
 from hearth.client.views import moment, strays_in
@@ -44,6 +45,7 @@ _PAUSED_LATELY: Final = (REASONS[5003].text, REASONS[2133].text)
 _STATUS: Final = "hearth gov status"
 
 
+@refusing
 class Gov:
     """Govern a market: `client.gov`."""
 
@@ -178,7 +180,7 @@ class Gov:
         free = [what for what in chosen if what not in early]
         return RefusedError(
             "; ".join(f"{what} were paused lately: the next time from {moment(again[what])} on" for what in early),
-            hint=f"hearth gov pause {' '.join(free)}" if free else f"hearth gov pause {' '.join(early)}, then",
+            hint=f"hearth gov pause {' '.join(free)}" if free else f"after that: hearth gov pause {' '.join(early)}",
             code="PAUSED_LATELY",
             reason=reason_of(error),
             pausable_from=max(again[what] for what in early),
@@ -455,7 +457,7 @@ def _early(row: ChangeRow, head: Block) -> RefusedError:
         )
     return RefusedError(
         f"change {name} can be executed from {moment(ready)} on{why}, in {format_duration(ready - head.timestamp)}",
-        hint=f"hearth gov execute {name}, then",
+        hint=f"after that: hearth gov execute {name}",
         code="NOT_DUE",
         due=row["due"],
         ready=ready,

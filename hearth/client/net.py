@@ -8,16 +8,17 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import UsageError
+from hearth.base.files import AnyPath, path_of
 from hearth.client.changes import change_rows, read_changes
+from hearth.client.face import refusing
 from hearth.client.parameters import NODE_UNITS, POLICY_UNITS, in_words, unit_of
 from hearth.client.reading import market_events
 from hearth.client.snapshot import SnapshotWriter
 from hearth.client.verify import Verifier
 from hearth.client.views import event_facts, strays_in
+from hearth.protocol.state_words import STATUS_WORDS, counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hearth.client.jobs import Jobs
     from hearth.client.reports import (
         JobList,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     )
 
 
+@refusing
 class Net:
     """Look at the whole market: `client.net`."""
 
@@ -55,8 +57,10 @@ class Net:
         )
         views = self._reads.views(self._reads.posted(head), head)
         counts: Counter[str] = Counter()
+        tally: Counter[str] = Counter()
         for view in views:
             counts.update(view.counts)
+            tally.update(view.tally)
         paused_until = seen.policies.paused_until
         return {
             "schema": "hearth.net/1",
@@ -70,10 +74,12 @@ class Net:
             "escrow_balance": str(seen.held),
             "escrow_text": self.session.amount(seen.held),
             "workers": {status.name.lower(): states[status] for status in Status if states[status]},
+            "workers_text": counted({STATUS_WORDS[status]: states[status] for status in Status if states[status]}),
             "slots": sum(node.offer.slots for node in nodes if int(node.operator, 16)),
             "busy": sum(node.state.busy for node in nodes),
             "jobs": len(views),
             "units": dict(counts),
+            "units_text": counted(tally),
             "posts_paused": paused_until > head.timestamp,
             "paused_until": paused_until,
             **strays_in(market.strays),
@@ -94,6 +100,7 @@ class Net:
                 {
                     "node": node.id,
                     "status": status.name.lower(),
+                    "status_text": STATUS_WORDS[status],
                     "owner": node.owner,
                     "operator": node.operator,
                     "stake": str(node.stake),
@@ -179,10 +186,10 @@ class Net:
         """
         return Verifier(self._reads).verify()
 
-    def snapshot(self, file: Path | None = None) -> Snapshot:
+    def snapshot(self, file: AnyPath | None = None) -> Snapshot:
         """Write the logs of the market's contracts up to a final block into a new file, wholly or not at all.
 
         Raises BadDestination where the file exists or cannot be written, ChainError NOT_FINAL while the chain is too
         short, REORG where it dropped that block meanwhile.
         """
-        return SnapshotWriter(self.session).write(file)
+        return SnapshotWriter(self.session).write(path_of(file))

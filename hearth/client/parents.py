@@ -10,6 +10,7 @@ from hearth.base.errors import ChainError
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, until
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Ended, Parent, Progress, ended, progress
+from hearth.protocol.state_words import DONE, STATE_WORDS, unit_words
 from hearth.protocol.types import Header, State, Terms, Unit, UnitFlag
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class ParentView:
             return "ended well"
         if self.ended is Ended.OTHERWISE:
             return f"ended otherwise: {_end(self.word)}"
-        return f"{self.state}, {_moves(self.word, self.posted.terms, self.now)}"
+        state = STATE_WORDS.get(State[str(self.state).upper()], "")
+        return f"{state}, {_moves(self.word, self.posted.terms, self.now)}"
 
     def facts(self) -> ParentFacts:
         """Return it for JSON."""
@@ -155,7 +157,7 @@ def _end(word: int) -> str:
     if words.is_header(word):
         return _units(words.unpack_header(word))
     unit = words.unpack_unit(word)
-    return OUTCOME_WORDS[unit.outcome] if unit.state is State.SETTLED else unit.state.name.lower()
+    return OUTCOME_WORDS[unit.outcome] if unit.state is State.SETTLED else unit_words(unit)
 
 
 def _moves(word: int, terms: Terms, now: int) -> str:
@@ -172,4 +174,4 @@ def _moves(word: int, terms: Terms, now: int) -> str:
 
 
 def _units(header: Header) -> str:
-    return f"{header.done} of {header.leases} units ok"
+    return f"{header.done} of {header.leases} units {DONE}"

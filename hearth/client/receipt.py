@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from hearth.base.errors import ChainError
+from hearth.chain.port import hex_of
 from hearth.client.checkpoints import paid_in
 from hearth.client.views import job_hex, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
     from hearth.client.reports import JobReceipt, ReceiptLine
-    from hearth.market.events import Event
+    from hearth.market.events import Event, Split, UnitEvent
 
 
 def receipt(reads: JobReader, job: str) -> JobReceipt:
@@ -62,6 +64,38 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
     }
 
 
+def refund_at(event: Event) -> int | None:
+    """Return which share of a split is its submitter's refund, by the event of a unit that came last before it.
+
+    The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
+    """
+    from hearth.market.events import (
+        Cancelled,
+        Closed,
+        Declined,
+        Expired,
+        Finished,
+        GaveUp,
+        Reclaimed,
+        Ruled,
+        Settled,
+        Unlocked,
+        Unproven,
+    )
+    from hearth.protocol.types import Verdict
+
+    if isinstance(event, Finished | Settled | Closed) or (isinstance(event, Ruled) and event.verdict != Verdict.REJECT):
+        return 3
+    ended = Cancelled | Declined | GaveUp | Reclaimed | Expired | Ruled | Unproven | Unlocked
+    return 0 if isinstance(event, ended) else None
+
+
+def keeper_at(event: Event) -> int:
+    """Return which share of a split is that of whoever sent it, or proposed what it acks, by the same event."""
+    back = refund_at(event)
+    return 0 if back is None else 2 if back else 1
+
+
 def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tuple[list[ReceiptLine], int, int, int]:
     """Return the transactions of a job's events, and what they gave back to its submitter, to owners of nodes for
     settling, and to keepers."""
@@ -73,7 +107,12 @@ def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tupl
             continue
         receipt = market.port.receipt(event.log.tx_hash)
         if receipt is None:
-            continue
+            # Without it the sums would be short of what it moved.
+            raise ChainError(
+                f"the RPC has no receipt of transaction {hex_of(event.log.tx_hash)}, whose events it serves",
+                code="RPC_LAGS",
+                hint="wait, or use another --rpc; then the same command again",
+            )
         receipts[event.log.tx_hash] = {
             "tx": "0x" + event.log.tx_hash.hex(),
             "event": type(event).__name__,
@@ -83,64 +122,56 @@ def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tupl
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, own, earned = _shares(market.events_in(receipt.logs), job, session.network.jobs)
+        back, own, earned = shares_of(market.events_in(receipt.logs), job, session.network.jobs)
         refunded += back
         settled += own
         keepers += earned
     return list(receipts.values()), refunded, settled, keepers
 
 
-def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int, int]:
-    """Return what a transaction with these events gave back to a job's submitter, what it gave to owners of nodes for
-    settling their own results, and what to keepers.
+def splits_of(events: Iterable[Event], registry: str) -> Iterator[tuple[Split, UnitEvent]]:
+    """Yield each split of a job's lock in a transaction with these events, and the event of a unit that it is of.
 
     A split names the submitter, who may have other jobs in the same transaction: it is of the job whose event came
-    last before it, since the registry tells of a unit and then splits.
-
-    The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
+    last before it, since the registry tells of a unit and then splits. Between a unit's end and the split of what it
+    held stands what was paid for its checkpoint: that event's split is the next one.
     """
-    from hearth.market.events import (
-        Cancelled,
-        CheckpointPaid,
-        Closed,
-        Declined,
-        Expired,
-        Finished,
-        GaveUp,
-        Reclaimed,
-        Ruled,
-        Settled,
-        Split,
-        UnitEvent,
-        Unlocked,
-        Unproven,
-    )
-    from hearth.protocol import words
-    from hearth.protocol.types import Verdict
+    from hearth.market.events import CheckpointPaid, Split, UnitEvent
 
-    refunded = settled = keepers = 0
-    last: Event | None = None
-    checkpoint = False
+    last: UnitEvent | None = None
+    checkpoint: UnitEvent | None = None
     for event in events:
         if isinstance(event, CheckpointPaid):
-            # Between a unit's end and the split of what it held: the next one is its own, and goes to nobody else.
-            checkpoint = True
+            checkpoint = event
         elif isinstance(event, UnitEvent):
-            last = event if event.job_id == job else None
-        if not isinstance(event, Split) or event.controller != registry:
-            continue
-        if checkpoint or last is None:
-            checkpoint = False
+            last = event
+        elif isinstance(event, Split) and event.controller == registry:
+            if checkpoint is not None:
+                yield event, checkpoint
+                checkpoint = None
+            elif last is not None:
+                yield event, last
+                last = None
+
+
+def shares_of(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int, int]:
+    """Return what a transaction with these events gave back to a job's submitter, what it gave to owners of nodes for
+    settling their own results, and what to keepers; what was paid for checkpoints is told by their own events.
+    """
+    from hearth.market.events import CheckpointPaid, Finished
+    from hearth.protocol import words
+
+    refunded = settled = keepers = 0
+    for event, unit in splits_of(events, registry):
+        if unit.job_id != job or isinstance(unit, CheckpointPaid):
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
-        if isinstance(last, Finished):
+        back = refund_at(unit)
+        refunded += 0 if back is None else shares[back]
+        earned = shares[keeper_at(unit)]
+        if isinstance(unit, Finished):
             # What a settler gets is the node's owner's.
-            refunded, settled = refunded + shares[3], settled + shares[2]
-        elif isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):
-            refunded, keepers = refunded + shares[3], keepers + shares[2]
-        elif isinstance(last, Cancelled | Declined | GaveUp | Reclaimed | Expired | Ruled | Unproven | Unlocked):
-            refunded, keepers = refunded + shares[0], keepers + shares[1]
+            settled += earned
         else:
-            keepers += shares[0]
-        last = None
+            keepers += earned
     return refunded, settled, keepers

@@ -92,11 +92,13 @@ class PreparedTx(_From):
 
 
 class JobAction(TypedDict):
-    """What cancelling or accepting sent."""
+    """What cancelling or accepting sent; of a cancel, how the job's units stand then."""
 
     schema: Literal["hearth.action/1"]
     action: Literal["cancel", "accept"]
     job: str
+    counts: NotRequired[dict[str, int]]
+    counts_text: NotRequired[str]
     transactions: list[Transaction]
     dry_run: bool
 
@@ -287,24 +289,42 @@ class OwnerAction(TypedDict):
 
 
 class JobRow(TypedDict):
-    """A job in a list. `units` counts its leases, `counts` the same by state; `block` is that of its posting."""
+    """A job in a list. `units` counts its leases, `counts` the same by state; `block` is that of its posting.
+
+    `state` is a one-lease job's own, of an array "blocked", "open", "running" or "ended"; `state_text` is what people
+    read of either, `counts_text` of its units. `name` is null where nobody here has read the job's spec. `posted_at`,
+    `started_at` (when a worker first took it) and `ended_at` are null where there is no such moment yet, `cost` is what
+    is spent of its escrow so far. In a list they are null too of other accounts' jobs: they are not read.
+    """
 
     job: str
+    name: str | None
     state: str
+    state_text: str
     verdict: Verdict
     units: int
     counts: dict[str, int]
+    counts_text: str
     submitter: str
     block: int
     deadline: int
+    posted_at: int | None
+    started_at: int | None
+    ended_at: int | None
+    cost: str | None
+    cost_text: str | None
 
 
 class JobList(OfLogs):
-    """Jobs as they stand at `block`, newest first."""
+    """Jobs as they stand at `block`, newest first.
+
+    `unnamed` counts those whose names are not read; where a name was asked for, they are left out.
+    """
 
     schema: Literal["hearth.jobs/1"]
     network: str
     block: int
+    unnamed: int
     jobs: list[JobRow]
 
 
@@ -341,6 +361,7 @@ class Lease(TypedDict):
 
     unit: int
     state: str
+    state_text: str
     outcome: str
     outcome_text: str
     node: int | None
@@ -666,6 +687,57 @@ class JobReceipt(OfLogs):
     transactions: list[ReceiptLine]
 
 
+class HistoryRow(TypedDict):
+    """What one job moved for an account in a span, base units.
+
+    Of its own jobs (`mine`): `locked` came in by posting and top-ups, `spent` went to workers, keepers and the
+    treasury, `refunded` came back as credit. `earned` is its pay for work on the job, as worker's owner or keeper.
+    `name` is null where nobody here has read the job's spec, `posted_at` where its block was not read.
+    """
+
+    job: str
+    name: str | None
+    mine: bool
+    posted_at: int | None
+    locked: str
+    spent: str
+    refunded: str
+    earned: str
+
+
+class AccountHistory(OfLogs):
+    """What an account spent and earned from `first_block` to `block`; `since` is null where that is all of the market.
+
+    The sums are those of `jobs`. `still_locked` is what its jobs hold at `block`. `staked` went into nodes'
+    stakes, `from_nodes` is credit of no job: stake that came back, and pay for showing silent nodes. `withdrawn` left
+    Escrow. `gas` is wei that `gas_transactions` cost; not in it are `gas_unknown`, whose receipts nobody has, and
+    `other_transactions` of this account, which are in no journal here and in none of the market's events (null where
+    nobody can say how many).
+    """
+
+    schema: Literal["hearth.account/1"]
+    network: str
+    address: str
+    since: int | None
+    first_block: int
+    block: int
+    asset: str
+    locked: str
+    spent: str
+    refunded: str
+    still_locked: str
+    earned: str
+    staked: str
+    from_nodes: str
+    withdrawn: str
+    gas: str
+    gas_transactions: int
+    gas_unknown: int
+    other_transactions: int | None
+    text: dict[str, str]
+    jobs: list[HistoryRow]
+
+
 # ---- posting ----
 
 
@@ -716,9 +788,11 @@ class JobPlan(TypedDict):
     `escrow` is what posting would lock, `ceiling` a rate, `keeper_fee` what each attempt sets aside. `billing` is the
     one that the job would be posted with, and `costs` has one row for each that it may have, that one first. `workers`
     counts nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free
-    (where `judge` is not null, if their settings accept that judge, which the chain does not say).
+    (where `judge` is not null, if their settings accept that judge, which the chain does not say); `enough` says at
+    which other price one could, where none can.
     `parents` are the jobs that it is to wait for, `judge` is null where nobody judges its results. `pending`, only in
-    the dry run of a submission, is the same job where it was posted already.
+    the dry run of a submission, is the same job where it was posted already; `error`, only of `hearth check`, says that
+    no worker can take it.
     """
 
     schema: Literal["hearth.plan/1"]
@@ -740,10 +814,12 @@ class JobPlan(TypedDict):
     output_bytes: int
     workers: dict[str, int]
     can_take: int
+    enough: str | None
     auto_price: bool
     parents: list[ParentFacts]
     judge: PlannedJudge | None
     text: list[str]
+    error: NotRequired[ErrorFacts]
     dry_run: bool
     pending: NotRequired[str | None]
 
@@ -951,12 +1027,14 @@ class OfferRow(TypedDict):
 
 
 class Offers(TypedDict):
-    """Offers at `block`, cheapest first."""
+    """Offers at `block`, cheapest first; `others` counts the registered workers that are not among them by status."""
 
     schema: Literal["hearth.offers/1"]
     network: str
     block: int
     offers: list[OfferRow]
+    others: dict[str, int]
+    others_text: str
 
 
 class Wait(TypedDict):
@@ -973,19 +1051,23 @@ class Wait(TypedDict):
 class NodeStatus(TypedDict):
     """What the chain says of a node.
 
-    `bond` is the part of `stake` that its leases hold, `stake_short` what it lacks to be active ("0" where nothing).
+    `bond` is the part of `stake` that its leases hold, `stake_short` what it lacks to be active ("0" where nothing),
+    `owner_credit` what waits for its owner in Escrow.
     `seconds_since_beat`, `quarantined_until` and `exit_at` are null where it never beat, is not in quarantine, does not
     leave. `waits` is empty where it takes as many leases as it has slots.
     """
 
     node: int
     status: str
+    status_text: str
     owner: str
     operator: str
     stake: str
     stake_text: str
     stake_short: str
     bond: str
+    owner_credit: str
+    owner_credit_text: str
     busy: int
     slots: int
     ask: str
@@ -1011,6 +1093,7 @@ class NodeGates(TypedDict):
 
     job: str
     state: str
+    state_text: str
     node: int
     units: list[UnitGate]
 
@@ -1020,6 +1103,8 @@ class NodeGates(TypedDict):
 
 class NetStatus(OfLogs):
     """A network at `block`: what Escrow holds, nodes by status, units by state, slots of all nodes.
+
+    `workers_text` and `units_text` say the same counts in the words that people read.
 
     `deployed_chain_id` is what `chain_id` was when the market was deployed: where they differ, nobody can post.
     `paused_until` is the end of the last pause of posts, 0 for none; `posts_paused` says whether it is still to come.
@@ -1036,10 +1121,12 @@ class NetStatus(OfLogs):
     escrow_balance: str
     escrow_text: str
     workers: dict[str, int]
+    workers_text: str
     slots: int
     busy: int
     jobs: int
     units: dict[str, int]
+    units_text: str
     posts_paused: bool
     paused_until: int
 
@@ -1052,6 +1139,7 @@ class NetWorker(TypedDict):
 
     node: int
     status: str
+    status_text: str
     owner: str
     operator: str
     stake: str
@@ -1361,6 +1449,14 @@ class ProjectFiles(TypedDict):
     template: str
     written: list[str]
     kept: list[str]
+    dry_run: bool
+
+
+class TrustedFiles(TypedDict):
+    """The files that commands may use where they find them, as they stand: absolute paths."""
+
+    schema: Literal["hearth.trust/1"]
+    trusted: list[str]
     dry_run: bool
 
 

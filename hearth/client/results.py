@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hearth.base.errors import (
     BadDestination,
@@ -21,10 +21,12 @@ from hearth.base.errors import (
     StorageError,
     TooLarge,
 )
+from hearth.base.files import AnyPath, path_of
 from hearth.base.text import brief, one_line
+from hearth.client.face import refusing
 from hearth.client.gateways import NOBODY, NodeGateways
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, require_unit, result_cid, strays_in
-from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Outcome, State
+from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Outcome, State, UnitFlag
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -55,6 +57,7 @@ FAR_MOMENT: Final = 1 << 40
 """No second of a chain that a report may speak of is as late."""
 GAP_BYTES: Final = 64
 """What the line that names a gap adds to a log."""
+NO_REPORT: Final = "its worker gave no reason, and left no logs"
 INCOMPLETE: Final = "INCOMPLETE.txt"
 """Stands in an array's folder while a unit of it is missing."""
 
@@ -88,6 +91,7 @@ class UnreadResult:
     error: StorageError
 
 
+@refusing
 class Results:
     """Fetch what jobs left behind.
 
@@ -106,15 +110,16 @@ class Results:
         """Return the canonical spec of a job, the document whose hash is on chain."""
         view = self.reads.look(job)
         document: dict[str, Any] = self.session.store.get_json(view.terms.spec)
+        self.session.names.note(view.terms.spec, document.get("name") if isinstance(document, dict) else None)
         return document
 
     def get(
         self,
         job: str,
         *,
-        folder: Path | None = None,
+        folder: AnyPath | None = None,
         unit: int | None = None,
-        reduce: Path | None = None,
+        reduce: AnyPath | None = None,
         pin: bool = False,
     ) -> JobResults:
         """Fetch a job's outputs into a folder, every block checked against its CID; an array's units side by side.
@@ -125,12 +130,14 @@ class Results:
         where this disk cannot take it, and StorageError where the one unit of a job cannot be had; of several units
         each row says what is wrong with its own, and while one is missing the folder holds INCOMPLETE.txt.
         """
+        target = path_of(folder)
+        script = None if reduce is None else _script(path_of(reduce))
         view = self._look(job)
-        report, unread = self._get(view, folder, unit, pin)
+        report, unread = self._get(view, target, unit, pin)
         if unread and (view.terms.leases == 1 or unit is not None):
             raise unread[0].error
-        if reduce is not None and not unread and not self.session.dry_run:
-            report["reduced"] = _reduce(reduce, Path(report["folder"]))
+        if script is not None and not unread and not self.session.dry_run:
+            report["reduced"] = _reduce(script, Path(report["folder"]))
         if view.finished:
             self.session.records.mark_seen(job_hex(view.posted.job_id))
         return report
@@ -146,9 +153,8 @@ class Results:
             require_unit(view, unit)
         found, unread = self._results(view, unit)
         if not found and not unread:
-            raise NotFoundError(
-                f"job {name} has no result yet: it is {view.state}", hint=f"hearth job show {name}", code="NO_RESULT"
-            )
+            why, hint = nothing_left(view, unit, "result")
+            raise NotFoundError(why, hint=hint, code="NO_RESULT")
         target = folder or Path(f"results-{view.posted.job_id.hex()[:8]}")
         if not self.session.dry_run:
             refuse_folder(target)
@@ -225,11 +231,8 @@ class Results:
             require_unit(view, unit)
         rows = self._logs(view, unit)
         if not rows:
-            raise NotFoundError(
-                f"job {job_hex(view.posted.job_id)[:14]} has no logs yet: they come with the result",
-                hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
-                code="NO_LOGS",
-            )
+            why, hint = nothing_left(view, unit, "logs")
+            raise NotFoundError(why, hint=hint, code="NO_LOGS")
         report: JobLogs = {
             "schema": "hearth.logs/1",
             "job": job_hex(view.posted.job_id),
@@ -252,6 +255,7 @@ class Results:
             row: LogRow = {"unit": index, "node": event.node, "stdout": "", "stderr": "", "detail": ""}
             rows.append(row)
             if not any(event.report):
+                row["detail"] = NO_REPORT
                 continue
             try:
                 document = self._report(event.report, event.node)
@@ -439,6 +443,7 @@ def output_limits(session: Session, terms: Terms) -> ReadLimits:
         spec = parse_canonical(session.store.get_block(canonical.cid_of_digest(terms.spec)))
     except (StorageError, SpecError):
         return ReadLimits.of_market(terms.needs.disk_gib * GIB, entries)
+    session.names.note(terms.spec, spec.name)
     below = [(output.path.removeprefix("/out").strip("/"), output.max_size) for output in spec.outputs]
     return ReadLimits.of_market(spec.output_bytes, entries, tuple((path, most) for path, most in below if path))
 
@@ -474,8 +479,34 @@ def _fault(error: StorageError) -> Fault:
     return {"code": error.code, "message": error.message}
 
 
+def nothing_left(view: JobView, unit: int | None, what: Literal["logs", "result"]) -> tuple[str, str]:
+    """Say that a job, or one unit of it, has left nothing: yet, or for good where it has ended; and what to do next."""
+    name = job_hex(view.posted.job_id)[:14]
+    place = f"job {name}" if unit is None or view.terms.leases == 1 else f"unit {unit} of job {name}"
+    asked = view.units if unit is None else view.units[unit : unit + 1]
+    ended = view.finished or (unit is not None and bool(asked) and asked[0].state.terminal)
+    if not ended:
+        if any(one.state is State.CLOSING for one in asked):
+            then = "its worker hands in what it has until the notice ends, where that costs no more than its end does"
+        elif what == "logs":
+            then = "they come with the result"
+        else:
+            then = f"its state is {view.words[1]}"
+        return f"{place} has no {what} yet: {then}", f"hearth job show {name}"
+    if any(one.state is State.CANCELLED and one.flags & UnitFlag.NOTICED for one in asked):
+        why = "it was cancelled, and its worker, which was paid until the end of the notice, handed nothing in"
+    elif any(one.attempts for one in asked):
+        why = "it ended without one" if what == "result" else "no worker reported of it"
+    else:
+        why = "no worker ran it"
+    again = f"hearth job rerun {name} posts it anew; hearth job receipt {name}"
+    return f"{place} has no {what}, and none will come: {why}", again
+
+
 def _end_words(one: UnitResult) -> str:
     """Say how a unit ended: where the chain has one outcome for several ways, by its result's status."""
+    if one.document["status"] == "cancelled":
+        return "cancelled while it ran: this is what there was"
     if one.outcome is not Outcome.EXIT:
         return OUTCOME_WORDS[one.outcome]
     status, code = one.document["status"], one.document["exit_code"]
@@ -584,10 +615,15 @@ def _names_outputs(outputs: Any) -> bool:
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 
+def _script(path: Path) -> Path:
+    """Return the user's own script, before anything is fetched for it. Raises NotFoundError NO_SCRIPT."""
+    if not path.is_file():
+        raise NotFoundError(f"there is no {path}", hint="hearth job get --help", code="NO_SCRIPT", component="cli")
+    return path
+
+
 def _reduce(script: Path, folder: Path) -> str:
     """Run the user's own script on the fetched folder and return what it prints."""
-    if not script.is_file():
-        raise NotFoundError(f"there is no {script}", hint="hearth job get --help", code="NO_SCRIPT", component="cli")
     try:
         done = subprocess.run(
             [sys.executable, str(script), str(folder)],
@@ -597,7 +633,11 @@ def _reduce(script: Path, folder: Path) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise HearthError(f"{script} ran longer than {REDUCE_SECONDS:.0f} s", code="REDUCE_FAILED") from error
+        raise HearthError(
+            f"{script} ran longer than {REDUCE_SECONDS:.0f} s",
+            hint="run it by hand on the folder; hearth job get --help",
+            code="REDUCE_FAILED",
+        ) from error
     if done.returncode:
         raise ConfigError(
             f"{script} ended with {done.returncode}: {done.stderr.strip()[-400:]}",

@@ -69,7 +69,7 @@ def send_file(session: Session, text: str) -> FileSending:
     short = {step.key for step in left if _allowed(session, sender, step) < step.approve}
     gas = sum(step.gas + (APPROVE_GAS if step.key in short else 0) for step in left)
     fees, takes = session.market.port.fees(), sum(step.takes for step in left)
-    most = gas * (2 * fees.base_fee + fees.priority_fee)
+    most = gas * fees.most
     takes_text, most_text = format_amount(takes, session.network.asset), show_at_least(most, NATIVE)
     states: dict[str, SentCall] = {key: _state(step, "posted_before") for key, step in over.items()}
     sent: list[Transaction] = []

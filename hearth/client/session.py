@@ -6,6 +6,7 @@ does not keep other commands from signing.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, NotFoundError, UsageError
 from hearth.base.files import make_private
+from hearth.base.urls import folder_url
 from hearth.config.settings import Settings, asset_of, load_settings, open_network, rpc_urls
 from hearth.protocol.units import NATIVE, Asset, show_amount, show_at_least
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call, ChainPort
     from hearth.chain.tx import Sender, Sent
+    from hearth.client.names import Moments, Names
     from hearth.client.posting.records import Records
     from hearth.client.reports import Transaction
     from hearth.market.network import Network
@@ -42,7 +45,7 @@ DEVNET_KEYS: Final = {"submitter": "dev", "operator": "worker", "owner": "provid
 """On a local chain: the key that `hearth devnet up` makes for each role, where no --account is given."""
 
 Tell = Callable[[str, Mapping[str, Any]], None]
-"""Hears of progress: a kind ("note", "tx", "progress", "step") and its facts."""
+"""Hears of progress: a kind ("note", "step", "tx", ...) and its facts. docs/PYTHON.md, "Progress", has all of them."""
 
 
 def silent(kind: str, facts: Mapping[str, Any]) -> None:
@@ -62,7 +65,7 @@ class DryRun:
 
         gas = self._port.estimate_gas(call, self.address)
         fees = self._port.fees()
-        return Sent(key, call.label, None, None, None, gas, gas * (fees.base_fee + fees.priority_fee))
+        return Sent(key, call.label, None, None, None, gas, gas * fees.price)
 
 
 class Session:
@@ -85,6 +88,8 @@ class Session:
         self.tell = tell
         self.dry_run = dry_run
         self.ask_password = ask_password
+        self.program = False
+        """Whether whoever reads its errors writes a program, and types no commands."""
         self.mend_rpc = ""
         """What to do where nobody answers whom another program's settings file names; by default the error says it."""
         self._given_port = port
@@ -121,7 +126,9 @@ class Session:
 
     @property
     def market(self) -> Market:
-        """Return the market, once its chain and contracts were checked against the network file. Raises ChainError."""
+        """Return the market, once its chain and contracts were checked against the network file, and their code against
+        ours or what `code` of the settings names. Raises ChainError.
+        """
         market = self.unchecked_market
         if not self._checked:
             try:
@@ -129,6 +136,7 @@ class Session:
             except ChainError as error:
                 error.hint = self.mend_rpc or self._start_devnet(error) or error.hint
                 raise
+            market.check_code(self.settings.code)
             self._checked = True
         return market
 
@@ -170,6 +178,22 @@ class Session:
 
         return Records(self.settings.home, self.state / "jobs")
 
+    @cached_property
+    def names(self) -> Names:
+        """Return the names of jobs that are known here."""
+        from hearth.client.names import Names
+
+        home = self.settings.home
+        documents = home / "store" if self.settings.store == "folder" else None
+        return Names(home, self.state / "names", documents, writes=not self.dry_run)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Return when blocks were, as far as it was asked for."""
+        from hearth.client.names import Moments
+
+        return Moments(self.settings.home, self.state / "moments.json", writes=not self.dry_run)
+
     def amount(self, base_units: int) -> str:
         """Return an amount of the market's asset for people; one that has to be enough is `amount_at_least`."""
         return show_amount(base_units, self.asset)
@@ -203,13 +227,15 @@ class Session:
     def key(self, role: str = "submitter", *, of: str | None = None) -> KeyFile:
         """Return the key file for a role, without unlocking it.
 
-        It is the one of --account; else that of the address `of` where it is here, the devnet's own, or the only one.
+        It is the one of --account; else that of the address `of` where it is here, that of the settings, the devnet's
+        own, or the only one. What an owner does is not signed by the key that HEARTH_ACCOUNT names for jobs.
         """
         from hearth.chain.keys import find_key, list_keys
 
         folder = self.settings.keys_folder
         account = self.settings.account
-        own = next((key for key in list_keys(folder) if key.address == of), None) if account is None and of else None
+        looked_for = of if of and not self.settings.names_account else None
+        own = next((key for key in list_keys(folder) if key.address == looked_for), None)
         if own is not None:
             return own
         if account is None and (folder / f"{DEVNET_KEYS[role]}.json").is_file() and self.local:
@@ -326,7 +352,7 @@ class Session:
         """
         market = self.market
         fees = market.port.fees()
-        gas_cost = gas * (2 * fees.base_fee + fees.priority_fee)
+        gas_cost = gas * fees.most
         coin = market.port.balance(address)
         native = self.network.asset.address is None
         coin_units += asset_units if native else 0
@@ -365,10 +391,11 @@ class Session:
         from hearth.protocol.types import JobId
 
         digits = text.lower().removeprefix("0x")
+        hint = "hearth jobs --all"
+        if not text.lower().startswith("0x"):
+            hint = f"hearth jobs --name {shlex.quote(text)} finds a job of that name; {hint}"
         if not digits or len(digits) > 64 or set(digits) - set("0123456789abcdef"):
-            raise UsageError(
-                f'"{text}" is no job id: 0x and up to 64 hex digits', hint="hearth jobs --all", code="BAD_ID"
-            )
+            raise UsageError(f'"{text}" is no job id: 0x and up to 64 hex digits', hint=hint, code="BAD_ID")
         if len(digits) == 64:
             return JobId(bytes.fromhex(digits))
         market = self.market
@@ -376,7 +403,7 @@ class Session:
         jobs = market.posted(from_block=self.network.deploy_block, to_block=head)
         found = [posted.job_id for posted in jobs if posted.job_id.hex().startswith(digits)]
         if not found:
-            raise NotFoundError(f"no job of {self.network.name} starts with 0x{digits}", hint="hearth jobs --all")
+            raise NotFoundError(f"no job of {self.network.name} starts with 0x{digits}", hint=hint)
         if len(found) > 1:
             shown = ", ".join("0x" + job.hex()[: len(digits) + 6] for job in found[:8])
             raise NotFoundError(
@@ -397,7 +424,7 @@ def _store_url(settings: Settings) -> str:
     """Return the URL of the settings' store: the folder below home, or the Kubo whose API address is given."""
     text = settings.store
     if text == "folder":
-        return f"folder://{settings.home / 'store'}"
+        return folder_url(settings.home / "store")
     if text.startswith("/"):
         parts = text.strip("/").split("/")
         if len(parts) < 4 or parts[2] != "tcp" or not parts[3].isdigit():

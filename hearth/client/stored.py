@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import BadCid, BlockMissing, ConfigError, StorageError, UsageError
-from hearth.base.files import new_file
+from hearth.base.files import AnyPath, new_file, path_of
+from hearth.client.face import refusing
 from hearth.storage import car, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.stores import Timed
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hearth.storage.cid import Cid
 
 
+@refusing
 class Stored:
     """Bring blocks into the store and out of it: `client.store`."""
 
@@ -26,13 +28,14 @@ class Stored:
         """Open nothing yet."""
         self.session = session
 
-    def import_file(self, file: Path) -> Imported:
+    def import_file(self, file: AnyPath) -> Imported:
         """Put every block of a CAR file into the store, and pin its roots, of which all must be there then.
 
-        Each block is checked against its CID. Where a root lacks one nothing is pinned, and what was put goes with the
-        next collection. Raises ConfigError NO_FILE, StorageError BAD_CAR, BlockCorrupt, BlockMissing.
+        One that names no root pins nothing. Each block is checked against its CID. Where a root lacks one nothing is
+        pinned, and what was put goes with the next collection. Raises ConfigError NO_FILE, StorageError BAD_CAR,
+        BlockCorrupt, BlockMissing.
         """
-        store, dry = self.session.store, self.session.dry_run
+        file, store, dry = path_of(file), self.session.store, self.session.dry_run
         count = size = 0
         try:
             with file.open("rb") as source:
@@ -43,7 +46,7 @@ class Stored:
                     if cid.hash_code == cids.BLAKE3:
                         raise StorageError(
                             f"block {cid} of {file} is named by blake3, and blocks are kept by sha2-256",
-                            hint="write it anew: hearth store export CID FILE",
+                            hint="write it anew from what was added by ipfs add --hash sha2-256",
                             code="BAD_CAR",
                         )
                     if cid.hash_code != cids.IDENTITY and not dry:
@@ -64,12 +67,13 @@ class Stored:
             "dry_run": dry,
         }
 
-    def export(self, cid: str, file: Path) -> Exported:
+    def export(self, cid: str, file: AnyPath) -> Exported:
         """Write a file, tree or document of the store into a new CAR file, wholly or not at all.
 
         Raises UsageError BAD_CID for what is none, BlockMissing, BadDestination where the file exists or cannot be
         written, StoreDown once the time of the settings is over.
         """
+        file = path_of(file)
         try:
             root, path = cids.parse_uri(cid)
         except BadCid as error:
@@ -96,7 +100,9 @@ def _naming(file: Path, kind: type[StorageError] = StorageError) -> Iterator[Non
         yield
     except kind as error:
         error.message = f"{file}: {error.message}"
-        error.hint = "get the file again, or write it anew: hearth store export CID FILE"
+        error.hint = "get the file again, or write it anew: hearth store export CID FILE, or ipfs dag export CID"
+        if isinstance(error, BadCid):
+            error.hint = "blocks of raw data, dag-pb and dag-cbor are kept: name a DAG of those, as ipfs add makes"
         raise
 
 

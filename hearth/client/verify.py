@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from hearth.base.errors import StorageError, WaitTimeout
@@ -363,8 +363,6 @@ class Verifier:
         if document["outputs"] is None:
             return
         limits = output_limits(self.session, posted.terms)
-        # Here the blocks themselves are counted, inner nodes too.
-        limits = replace(limits, max_bytes=limits.max_bytes + limits.max_node_bytes)
         timed = Timed(store, min(self._left, FETCH_SECONDS))
         for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), timed, limits):
             pass

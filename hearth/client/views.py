@@ -67,6 +67,7 @@ from hearth.market.events import (
 )
 from hearth.market.reads import Posted, UnitView
 from hearth.protocol import formulas, words
+from hearth.protocol.state_words import STATE_WORDS, STATUS_WORDS, array_words, unit_words
 from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
@@ -75,6 +76,7 @@ from hearth.protocol.types import (
     Outcome,
     Policy,
     State,
+    Status,
     Terms,
     TermsFlag,
     Unit,
@@ -83,12 +85,15 @@ from hearth.protocol.types import Verdict as Ruling
 from hearth.protocol.units import Asset, format_duration, show_amount, show_rate
 
 if TYPE_CHECKING:
-    from hearth.client.reports import EventFacts, OfLogs, Verdict
+    from hearth.client.reports import EventFacts, NetWorker, NodeStatus, OfferRow, OfLogs, Verdict
     from hearth.market.strays import Strays
 
 YEAR_10000 = 253_402_300_800
+_TAKES = (STATUS_WORDS[Status.ACTIVE], STATUS_WORDS[Status.SLASHED])
 LONG_SECONDS = 60
 """A result that waits longer for its settlement is not waited for."""
+FINISHED = "finished"
+"""What is next for a unit that has ended."""
 OUTCOME_WORDS = {
     Outcome.OK: "ok",
     Outcome.EXIT: "failed: the program ended with an error or without its outputs",
@@ -171,6 +176,12 @@ class JobView:
         return unit.state is State.SETTLED or self._waits(unit) > 0
 
     @property
+    def topped_up(self) -> int:
+        """Return what top-ups put into its lock: a unit's price grows by exactly what its own cost."""
+        before = formulas.price(self.terms)
+        return sum(formulas.price(formulas.topped(self.terms, unit)) - before for unit in self.units)
+
+    @property
     def counts(self) -> dict[str, int]:
         """Count the leases by state, those that nobody touched included."""
         found = Counter(unit.state.name.lower() for unit in self.units)
@@ -179,6 +190,27 @@ class JobView:
             closed = self.header is not None and self.header.closed
             found["cancelled" if closed else "blocked" if self.blocked else "open"] += never
         return dict(found)
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """Count the leases by what people read of them, those that nobody touched included."""
+        found = Counter(unit_words(unit) for unit in self.units)
+        never = self.terms.leases - len(self.units)
+        if never:
+            closed = self.header is not None and self.header.closed
+            found[STATE_WORDS[State.CANCELLED if closed else State.BLOCKED if self.blocked else State.OPEN]] += never
+        return dict(found)
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Return the word for how the job stands as a whole, and the same as people read it: "2 of 8 units failed"."""
+        if self.header is None:
+            return (word := unit_words(self.units[0])), word
+        if self.finished:
+            needed = self.terms.quorum if self.terms.replicas > 1 else self.terms.leases
+            return array_words(self.tally, self.terms.leases, needed)
+        word = STATE_WORDS[State[self.state.upper()]]
+        return word, word
 
     @property
     def ok(self) -> int:
@@ -259,6 +291,20 @@ def _clock(seconds: int, form: str) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime(form)
 
 
+def node_words(row: NetWorker | NodeStatus) -> str:
+    """Return how a node stands, with the end of its quarantine where it is in one."""
+    held = quarantine_words(row)
+    if not held:
+        return row["status_text"]
+    return held if row["status_text"] in _TAKES else f"{row['status_text']}, {held}"
+
+
+def quarantine_words(row: OfferRow | NetWorker | NodeStatus) -> str:
+    """Return until when a node is in quarantine; empty where it is in none."""
+    at = row["quarantined_until"]
+    return f"{STATUS_WORDS[Status.SLASHED]} until {moment(at)}" if at else ""
+
+
 def next_step(
     view: JobView,
     index: int,
@@ -274,7 +320,7 @@ def next_step(
     terms, policy, now = view.terms, view.policy, view.now
     unit, best = view.units[index], view.best[index].best
     if unit.state.terminal:
-        return "nothing: it has ended"
+        return FINISHED
     if unit.state is State.OPEN:
         return _next_open(unit, view.stored(index), best.node, terms, policy, now)
     if unit.state is State.RUNNING:
@@ -341,10 +387,15 @@ def _next_open(unit: Unit, stored: Unit, best: int, terms: Terms, policy: Policy
         if now < window:
             return f"better proposals until {until(window, now)}; then node {best} may take it until {until(end, now)}"
         return f"node {best} may take it until {until(end, now)}"
-    excluded = f"; node {unit.node} is excluded, since it had the unit last" if unit.node else ""
+    claimable = formulas.claimable(terms, policy, stored, now)
+    excluded = ""
+    if formulas.is_excluded(unit, unit.node, claim=True):
+        excluded = f"; node {unit.node} is excluded, since it had the unit last" if unit.node else ""
+    elif not claimable:
+        excluded = f"; node {unit.node} let it pass, and can only claim it"
     opens = formulas.claims_from(terms, policy, stored)
     risen = opens + policy.claim_ramp
-    if formulas.claimable(terms, policy, stored, now):
+    if claimable:
         cheaper = "" if now >= risen else f", cheaper ones first, and at its full price from {until(risen, now)}"
         judged = " whose provider accepts its judge" if terms.judge != ZERO_ADDRESS else ""
         return f"any fitting worker{judged} may claim it{cheaper}{excluded}"
@@ -393,7 +444,7 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
         facts["text"] = (
             f"a job that it waited for ended otherwise than asked, {back} refunded"
             if event.refund
-            else "what it waited for has ended as asked: open"
+            else "what it waited for has ended as asked: it waits for a machine"
         )
     if isinstance(event, Cancelled | Expired):
         facts["refund"] = str(event.refund)
@@ -428,7 +479,7 @@ def _node_facts(event: NodeUnitEvent, asset: Asset) -> dict[str, Any]:
 
 def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
     node = f"node {event.node}"
-    reopened = "open again" if unit.state is State.OPEN else "no attempt left, refunded"
+    reopened = "it waits for a machine again" if unit.state is State.OPEN else "no attempt left, refunded"
     if isinstance(event, Proposed):
         return f"{node} proposed"
     if isinstance(event, Started):
@@ -540,7 +591,7 @@ _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
         f"node {e.node} lost its bond by a judge's verdict: {_shown_shares(e.shares, a)}, "
         f"{show_amount(e.burnt, a)} burnt; it takes no leases until {moment(e.until)}"
     ),
-    Quarantined: lambda e, a: f"node {e.node} is in quarantine until {moment(e.until)}",
+    Quarantined: lambda e, a: f"node {e.node} is quarantined until {moment(e.until)}",
     MinimumStakeChanged: lambda e, a: f"new nodes stake at least {show_amount(e.amount, a)}",
     Locked: lambda e, a: f"{show_amount(e.amount, a)} locked for {shown_key(e.key)}",
     CreditLocked: lambda e, a: f"{show_amount(e.amount, a)} of credit locked for {shown_key(e.key)}",

@@ -1,23 +1,35 @@
-"""Keys and money: new, import, list, show, balance, send, withdraw."""
+"""Keys and money: new, import, list, show, balance, history, send, withdraw."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import ConfigError, FundsError, RefusedError, UsageError
+from hearth.base.files import AnyPath, path_of
+from hearth.client.face import refusing
 from hearth.client.money import recipient, sent_asset
 from hearth.client.paying import Payment, pay_once
 from hearth.client.posting.post import WITHDRAW_GAS
+from hearth.client.reading import JobReader
 from hearth.protocol.units import NATIVE, Asset, format_amount, parse_amount, show_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call
-    from hearth.client.reports import Balance, FileSending, KeyFacts, KeyList, KeyPlan, Sending, Withdrawal
+    from hearth.client.reports import (
+        AccountHistory,
+        Balance,
+        FileSending,
+        KeyFacts,
+        KeyList,
+        KeyPlan,
+        Sending,
+        Withdrawal,
+    )
     from hearth.client.session import Session
 
 
+@refusing
 class Wallet:
     """Keys of this home folder and what they hold: `client.wallet`."""
 
@@ -30,7 +42,7 @@ class Wallet:
         return self._made(name, None)
 
     def import_key(
-        self, name: str, file: Path, *, index: int = 0, old_password_file: Path | None = None
+        self, name: str, file: AnyPath, *, index: int = 0, old_password_file: AnyPath | None = None
     ) -> KeyFacts | KeyPlan:
         """Write a key file for a key from elsewhere: a file of mode 600, or stdin for "-".
 
@@ -42,7 +54,7 @@ class Wallet:
 
         def password(question: str) -> str:
             if old_password_file is not None:
-                return read_password(old_password_file)
+                return read_password(path_of(old_password_file))
             if self.session.ask_password is None:
                 raise ConfigError(
                     "a keystore needs its password, and there is no terminal to ask on",
@@ -52,7 +64,7 @@ class Wallet:
                 )
             return self.session.ask_password(question)
 
-        return self._made(name, read_secret(file, password=password, index=index))
+        return self._made(name, read_secret(path_of(file), password=password, index=index))
 
     def list(self) -> KeyList:
         """Return the keys by name; none is unlocked."""
@@ -73,9 +85,7 @@ class Wallet:
 
     def balance(self, name: str | None = None) -> Balance:
         """Return what an account holds: native coin, the market's asset, and credit in Escrow."""
-        from eth_utils.address import is_address
-
-        address = name.lower() if name is not None and is_address(name) else self._named(name).address
+        address = self._address(name)
         market = self.session.market
         coin, credit = market.port.balance(address), market.credit(address)
         asset = market.asset_balance(address)
@@ -93,6 +103,21 @@ class Wallet:
                 "credit": self.session.amount(credit),
             },
         }
+
+    def history(self, name: str | None = None, *, since: str | None = None) -> AccountHistory:
+        """Return what an account spent and earned on the market, by job, and its gas.
+
+        `since` is a span, such as "30d"; without it all of the market's time counts. Every event of it is read.
+        Raises UsageError for what is no span, ChainError.
+        """
+        from hearth.client.history import history
+
+        return history(JobReader(self.session), self._address(name), since)
+
+    def _address(self, name: str | None) -> str:
+        from eth_utils.address import is_address
+
+        return name.lower() if name is not None and is_address(name) else self._named(name).address
 
     def withdraw(self, *, amount: str | None = None, to: str | None = None, again: bool = False) -> Withdrawal:
         """Withdraw credit from Escrow, all of it by default, to the account itself or to `to`.

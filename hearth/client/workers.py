@@ -7,22 +7,35 @@ What a worker's own machine knows (its settings, its process, its books) is in t
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
+from hearth.base.files import AnyPath, path_of
 from hearth.base.strangers import MAX_BYTES, read_json
-from hearth.client.gates import GATE_WORDS
+from hearth.client.face import refusing
+from hearth.client.gates import GATE_SENTENCES, Fleet, again_from
 from hearth.client.money import address_of, recipient
 from hearth.client.paying import Payment, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, owner_gas, read_prepared
-from hearth.client.standing import START, waits_of
+from hearth.client.standing import START, short_of, waits_of
 from hearth.client.views import job_hex, moment, until
 from hearth.client.wallet import credit_to_withdraw
-from hearth.protocol.types import ZERO_ADDRESS
-from hearth.protocol.units import amount_at_least, format_amount, parse_amount, parse_rate, show_rate
+from hearth.protocol.state_words import STATUS_WORDS
+from hearth.protocol.types import MAX_RATE, MAX_STAKE, ZERO_ADDRESS, Gate
+from hearth.protocol.units import (
+    amount_at_least,
+    amount_at_most,
+    format_amount,
+    format_duration,
+    parse_amount,
+    parse_rate,
+    rate_at_most,
+    show_rate,
+)
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -30,7 +43,9 @@ if TYPE_CHECKING:
     from hearth.client.reading import JobReader
     from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, Transaction, UnitGate
     from hearth.client.session import DryRun
+    from hearth.client.views import JobView
     from hearth.protocol.types import Node, Offer
+    from hearth.protocol.units import Asset
 
 COMMANDS: Final = {
     "register": "hearth worker register",
@@ -44,8 +59,14 @@ COMMANDS: Final = {
     "exit_finish": "hearth worker exit --finish",
 }
 """The function that each command of an owner sends."""
+OWNING: Final = {
+    "nodes.register": "is to own this node, by account.payout in worker.toml",
+    "escrow.withdraw": "has this credit",
+}
+"""What an owner is to a call of his, but for those about a node that is there."""
 
 
+@refusing
 class Workers:
     """The market's workers, and what their owners do: `client.workers`."""
 
@@ -76,13 +97,14 @@ class Workers:
         parameters = self.session.network.node_parameters
         slugs = {number: slug for slug, number in TIERS.items()}
         rows: list[OfferRow] = []
+        others: Counter[Status] = Counter()
         for node in self.session.market.nodes(head.hash):
             status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             ask = formulas.ask_in_force(node, head.timestamp)
             offer = node.offer
-            if status is not Status.ACTIVE or offer.tier < tier or offer.vram_gib < least:
-                continue
-            if most is not None and ask > most:
+            small = offer.tier < tier or offer.vram_gib < least
+            if status is not Status.ACTIVE or small or (most is not None and ask > most):
+                others[status] += status is not Status.EXITED
                 continue
             rows.append(
                 {
@@ -106,7 +128,15 @@ class Workers:
                 }
             )
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
-        return {"schema": "hearth.offers/1", "network": self.session.network.name, "block": head.number, "offers": rows}
+        words = {**STATUS_WORDS, Status.ACTIVE: "live with other offers"}
+        return {
+            "schema": "hearth.offers/1",
+            "network": self.session.network.name,
+            "block": head.number,
+            "offers": rows,
+            "others": {status.name.lower(): count for status, count in sorted(others.items()) if count},
+            "others_text": ", ".join(f"{count} {words[status]}" for status, count in sorted(others.items()) if count),
+        }
 
     def status(self, node: Node, *, start: str = START) -> NodeStatus:
         """Return what the chain says of a node; `start` is the command that makes it beat where it does not."""
@@ -116,16 +146,19 @@ class Workers:
         head = session.market.port.head()
         parameters = session.network.node_parameters
         status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-        ask = formulas.ask_in_force(node, head.timestamp)
+        ask, credit = formulas.ask_in_force(node, head.timestamp), session.market.credit(node.owner)
         return {
             "node": node.id,
             "status": status.name.lower(),
+            "status_text": STATUS_WORDS[status],
             "owner": node.owner,
             "operator": node.operator,
             "stake": str(node.stake),
             "stake_text": session.amount(node.stake),
             "stake_short": str(formulas.stake_short(node, parameters.minimum_stake)),
             "bond": str(node.state.bond),
+            "owner_credit": str(credit),
+            "owner_credit_text": session.amount(credit),
             "busy": node.state.busy,
             "slots": node.offer.slots,
             "ask": str(ask),
@@ -141,7 +174,7 @@ class Workers:
     def gates(self, job: str, node: Node) -> NodeGates:
         """Return the chain's gate between a node and each open unit of a job; a claim's where it takes claims."""
         from hearth.protocol import formulas
-        from hearth.protocol.types import Gate, State
+        from hearth.protocol.types import State
 
         view = self._reads.look(job)
         indices = [index for index, unit in enumerate(view.units) if unit.state is State.OPEN][:20]
@@ -159,15 +192,50 @@ class Workers:
                 text = "its judge does not answer who may run it"
                 rows.append({"unit": index, "gate": "judge_silent", "text": text})
                 continue
-            word = GATE_WORDS.get(gate, gate.name.lower().replace("_", " "))
-            text = "it fits" if gate is Gate.FITS else f"this node is {word}"
-            if gate is Gate.PRICE:
+            text = "it fits" if gate is Gate.FITS else GATE_SENTENCES[gate]
+            if gate is Gate.STAKE_SHORT:
+                text = self._bond_words(view, node)
+            if gate is Gate.PROBATION:
+                most = self.session.amount(view.policy.probation_price)
+                text += f"; such a job costs {most} at most, or welcomes newcomers"
+            again = gate is Gate.EXCLUDED and again_from(view, index)
+            if gate is Gate.PRICE or again:
                 rate = formulas.ask_in_force(node, view.now)
                 rises = self.session.market.claimable_from(view.posted.packed, index, rate)
+                later = (
+                    "let it pass, and can claim it again" if again else "can claim once the price has risen to its ask"
+                )
                 if rises is not None:
-                    text = f"it can claim once the price has risen to its ask: from {until(rises, view.now)}"
+                    text = f"it {later}: from {until(rises, view.now)}"
+                elif gate is Gate.PRICE:
+                    most = show_rate(view.terms.ceiling, self.session.asset)
+                    text = f"it asks {show_rate(rate, self.session.asset)}, and the job pays at most {most}"
             rows.append({"unit": index, "gate": gate.name.lower(), "text": text})
-        return {"job": job_hex(view.posted.job_id), "state": view.state, "node": node.id, "units": rows}
+        return {
+            "job": job_hex(view.posted.job_id),
+            "state": view.state,
+            "state_text": view.words[1],
+            "node": node.id,
+            "units": rows,
+        }
+
+    def _bond_words(self, view: JobView, node: Node) -> str:
+        """Say which bond a job binds, what of a node's stake is free for it, and what mends that."""
+        from hearth.protocol import formulas
+
+        session, bond = self.session, formulas.bond(view.terms, view.policy)
+        parameters = session.network.node_parameters
+        text = (
+            f"{GATE_SENTENCES[Gate.STAKE_SHORT]}: a lease of it binds {amount_at_least(bond, session.asset)}, and "
+            f"{session.amount(node.stake - node.state.bond)} of {session.amount(node.stake)} is free"
+        )
+        if node.stake >= bond:
+            return f"{text}; more is once its leases are settled"
+        fleet = Fleet((node,), view.now, parameters.dead_after, parameters.minimum_stake)
+        lower = fleet.backed(view.terms, view.policy, session.asset)
+        most = f", which covers a job of at most {lower}" if lower else ""
+        missing = amount_at_least(bond - node.stake, session.asset)
+        return f'{text}{most}: hearth worker stake "{missing}"'
 
     # ---- owning ----
 
@@ -197,7 +265,9 @@ class Workers:
                 component="worker",
                 minimum=str(least),
             )
+        _require_stake(amount, session.asset)
         call = session.market.calls.register(operator, offer, _digest(manifest), amount, manifest)
+        self._warn_of_bond(call, payout, amount, offer.ask, print_tx=print_tx)
         report = self._act("register", call, f"register/{operator}", payout, stake=amount, print_tx=print_tx)
         return {**report, "operator": operator, "stake": str(amount), "stake_text": session.amount(amount)}
 
@@ -214,11 +284,18 @@ class Workers:
         return self._act("update", call, f"offer/{node.id}", node.owner, print_tx=print_tx)
 
     def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> OwnerAction:
-        """Change a node's ask; it takes effect after the market's notice. Raises RefusedError while one is pending."""
+        """Change a node's ask; it takes effect after the market's notice.
+
+        Raises UsageError BAD_RATE for what no offer can say, RefusedError ASK_PENDING while another one waits.
+        """
         asset = self.session.asset
         ask = parse_rate(rate, asset)
+        _require_ask(rate, ask, asset)
+        if not print_tx and node.offer.pending:
+            _require_no_ask(node, self.session.market.port.head().timestamp)
         key = f"ask/{node.id}/{ask}"
         call = self.session.market.calls.set_ask(node.id, ask)
+        self._warn_of_bond(call, node.owner, node.stake, ask, print_tx=print_tx)
         report = self._act("price", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "ask": str(ask), "ask_text": show_rate(ask, asset)}
 
@@ -254,6 +331,7 @@ class Workers:
         units = parse_amount(amount, session.asset)
         if units == 0:
             raise UsageError("a stake of nothing adds nothing", hint="hearth worker stake AMOUNT", code="BAD_AMOUNT")
+        _require_stake(node.stake + units, session.asset)
         call = session.market.calls.add_stake(node.id, node.owner, units)
         effect = f"stake/{session.network.nodes}/{node.id}/{units}/"
         text = f"stake of {session.amount(units)} for node {node.id}"
@@ -275,29 +353,31 @@ class Workers:
     def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all.
 
-        Raises RefusedError UNBONDING where it is too early for that.
+        Asks before it starts one (`tell` hears "confirm", and that an answer is needed).
+        Raises RefusedError EXITING where it leaves already, NOT_EXITING where there is no exit to cancel or finish,
+        UNBONDING where it is too early to finish, BOND_LEFT where leases of it are not settled.
         """
         if cancel and finish:
             raise UsageError("--cancel and --finish exclude each other", hint="hearth worker exit --help")
-        now = self.session.market.port.head().timestamp
-        if finish and now < node.exit_at and not print_tx:
-            raise RefusedError(
-                f"node {node.id} unbonds until {moment(node.exit_at)}, and its stake is free only then",
-                hint="hearth worker exit --finish then; hearth worker exit --cancel stays",
-                code="UNBONDING",
-                component="worker",
-                exit_at=node.exit_at,
-            )
+        if not print_tx:
+            _require_exit(node, self.session.market.port.head().timestamp, leaves=not (cancel or finish), ends=finish)
+        unbonding = self.session.network.node_parameters.unbonding
         calls = self.session.market.calls
         name = "cancel" if cancel else "finish" if finish else "start"
         call = {"cancel": calls.exit_cancel, "finish": calls.exit_finish, "start": calls.exit_start}[name](node.id)
+        if not print_tx:
+            self._payer(call, node.owner)  # whose answer would count for nothing is asked nothing
+        if not (cancel or finish or print_tx or self.session.dry_run):
+            stake = f"its stake of {self.session.amount(node.stake)} is free in {format_duration(unbonding)}"
+            text = f"leave the market with node {node.id}: it gets no new work, and {stake}?"
+            self.session.tell("confirm", {"text": text, "needed": True})
         key = f"exit/{name}/{node.id}"
         report = self._act(f"exit {name}", call, key, node.owner, print_tx=print_tx)
-        return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
+        return {**report, "node": node.id, "unbonding": unbonding}
 
     def send_prepared(
         self,
-        path: Path,
+        path: AnyPath,
         function: str,
         *,
         amount: str | None = None,
@@ -310,6 +390,7 @@ class Workers:
         `rate` or the `operator` where one is given. What it does is told before it is signed. Raises UsageError BAD_TX,
         RefusedError.
         """
+        path = path_of(path)
         try:
             with path.open("rb") as file:
                 raw = read_json(file.read(MAX_BYTES + 1))
@@ -351,6 +432,18 @@ class Workers:
 
     # ---- inside ----
 
+    def _warn_of_bond(self, call: Call, owner: str, stake: int, ask: int, *, print_tx: bool) -> None:
+        """Warn, and ask on a terminal, before a price is sent at which a node's stake covers no lease of an hour."""
+        session, registers = self.session, call.label == "nodes.register"
+        text = short_of(stake, ask, session.market.policies().policy, session.asset, registered=not registers)
+        if text is None:
+            return
+        session.tell("warning", {"text": text})
+        if not (print_tx or session.dry_run):
+            self._payer(call, owner)
+            what = f"register with {session.amount(stake)} of stake" if registers else "ask that price"
+            session.tell("confirm", {"text": f"{what} all the same?", "needed": False})
+
     def _act(
         self,
         action: str,
@@ -390,12 +483,12 @@ class Workers:
 
         mine = self.session.key("owner", of=owner)
         adds_stake = call.label == "nodes.add_stake"
-        if mine.address == owner or (adds_stake and self.session.settings.account is not None):
+        if mine.address == owner or (adds_stake and self.session.settings.names_account):
             return mine.address
         name = next((key.name for key in list_keys(self.session.settings.keys_folder) if key.address == owner), "NAME")
         more = f"--account {name}, whichever pays the stake" if adds_stake else f"--account {name}"
         raise ConfigError(
-            f"{owner} owns this node, and the key {mine.name} is {mine.address}",
+            f"{owner} {OWNING.get(call.label, 'owns this node')}, and the key {mine.name} is {mine.address}",
             hint=f"use {more}, or --print-tx here and --tx FILE on the owner's machine",
             code="NOT_OWNER",
             component="worker",
@@ -462,6 +555,70 @@ class Workers:
             if not (session.dry_run and sent):
                 sent.append(session.send(sender, prepared.call, prepared.key))
         return sent
+
+
+def _require_ask(text: str, ask: int, asset: Asset) -> None:
+    """Refuse an ask that no offer can say."""
+    if 0 < ask <= MAX_RATE:
+        return
+    raise UsageError(
+        f'"{text}" is no price of an offer: it is more than 0 and at most {rate_at_most(MAX_RATE, asset)}',
+        hint="hearth worker price RATE; hearth offers shows what others ask",
+        code="BAD_RATE",
+        component="worker",
+    )
+
+
+def _require_no_ask(node: Node, now: int) -> None:
+    """Refuse another ask while one waits."""
+    if now < node.next_ask_at:
+        raise RefusedError(
+            f"node {node.id} has a new price that counts from {moment(node.next_ask_at)}, and one may wait at a time",
+            hint="the same command after that; hearth worker status",
+            code="ASK_PENDING",
+            component="worker",
+            retryable=True,
+        )
+
+
+def _require_stake(stake: int, asset: Asset) -> None:
+    """Refuse more stake than a node can hold."""
+    if stake > MAX_STAKE:
+        raise UsageError(
+            f"no node holds more than {amount_at_most(MAX_STAKE, asset)}",
+            hint="hearth worker stake AMOUNT, of less; hearth worker status shows the stake",
+            code="BAD_AMOUNT",
+            component="worker",
+        )
+
+
+def _require_exit(node: Node, now: int, *, leaves: bool, ends: bool) -> None:
+    """Refuse to begin an exit twice, to cancel or finish one that was not begun, and to finish one too early."""
+
+    def refuse(code: str, text: str, hint: str) -> RefusedError:
+        return RefusedError(text, hint=hint, code=code, component="worker", exit_at=node.exit_at)
+
+    if leaves and node.exit_at:
+        then = "now" if now >= node.exit_at else f"from {moment(node.exit_at)}"
+        raise refuse(
+            "EXITING",
+            f"node {node.id} leaves already, and its stake is free {then}",
+            f"hearth worker exit --finish, {then}; hearth worker exit --cancel stays",
+        )
+    if not leaves and not node.exit_at:
+        raise refuse("NOT_EXITING", f"node {node.id} does not leave", "hearth worker exit")
+    if ends and now < node.exit_at:
+        raise refuse(
+            "UNBONDING",
+            f"node {node.id} unbonds until {moment(node.exit_at)}, and its stake is free only then",
+            "hearth worker exit --finish then; hearth worker exit --cancel stays",
+        )
+    if ends and node.state.bond:
+        raise refuse(
+            "BOND_LEFT",
+            f"node {node.id} has leases whose results are not settled",
+            "hearth worker status; hearth worker exit --finish once they are",
+        )
 
 
 def _digest(document: bytes) -> bytes:

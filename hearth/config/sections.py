@@ -20,15 +20,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, fie
 
 from hearth.base.addresses import gateway_fault
 from hearth.base.errors import ConfigError, HearthError
-from hearth.base.files import expand, is_path
+from hearth.base.files import expand, is_path, read_bounded
 from hearth.base.text import brief
 from hearth.base.urls import redact_url
+from hearth.config.settings import MAX_FILE_BYTES
 from hearth.protocol import units
 from hearth.protocol.units import Asset
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _DIGEST: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _GWEI: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?gwei")
+_NAME: Final = re.compile(r"[0-9A-Za-z._-]{1,253}")
 _LISTEN: Final = re.compile(r"(.+):(\d{1,5})")
 
 
@@ -123,6 +125,12 @@ def _gateway(text: str) -> str:
     return text
 
 
+def _host_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f'"{text}" is no name of a host: write it without a port, "worker1.example"')
+    return text.lower()
+
+
 Address = Annotated[str, AfterValidator(_address)]
 Digest = Annotated[str, AfterValidator(_digest)]
 """32 bytes, as 0x and 64 hex digits."""
@@ -137,6 +145,8 @@ GasPrice = Annotated[str, reads(gas_price)]
 UserPath = Annotated[Path, AfterValidator(expand)]
 Network = Annotated[str, AfterValidator(_network)]
 """A network's name, or the path of its file."""
+HostName = Annotated[str, AfterValidator(_host_name)]
+"""A name of a host, in lower case, without a port."""
 GatewayUrl = Annotated[str, AfterValidator(_gateway)]
 """The address of a gateway that anybody may be sent to."""
 RpcUrl = Annotated[str, AfterValidator(_rpc)]
@@ -164,7 +174,12 @@ class Served(Section):
 
 
 class MetricsSettings(Served):
-    """Where Prometheus metrics and probes are served; an empty address serves none."""
+    """Where Prometheus metrics and probes are served; an empty address serves none.
+
+    `hosts` are names by which they may be asked beside addresses, localhost and this machine's own name.
+    """
+
+    hosts: tuple[HostName, ...] = ()
 
 
 def coins(text: str) -> str:
@@ -190,6 +205,12 @@ def refusal(field: str, why: str, *, hint: str) -> ConfigError:
     return ConfigError(f"{field}: {why}", hint=hint, field=field)
 
 
+def toml(value: object) -> str:
+    """Return a text, a number or a list of texts as TOML, whose basic strings are JSON's: but it has no DEL as it is,
+    and no pair of surrogates."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def absolute(path: Path, folder: Path) -> Path:
     """Return a path of a settings file that lies in `folder`."""
     return folder / path
@@ -206,13 +227,21 @@ def network_of(text: str, folder: Path) -> str:
     return str(absolute(Path(text), folder)) if is_path(text) else text
 
 
-def read_toml(path: Path, *, start: str, then: str) -> dict[str, Any]:
+def read_toml(
+    path: Path, *, start: str, then: str, vouch: Callable[[Path, bytes], None] | None = None
+) -> dict[str, Any]:
     """Return a settings file as it stands. Raises ConfigError, NO_CONFIG where there is none.
 
-    `start` is the command that writes one, `then` the one that says whether it is right once it was mended.
+    `start` is the command that writes one, `then` the one that says whether it is right once it was mended. `vouch`
+    refuses what may not be used, of the very bytes that are: what lies there a moment later may be another's.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = read_bounded(path, MAX_FILE_BYTES)
+        if vouch is not None:
+            vouch(path, raw)
+        if len(raw) > MAX_FILE_BYTES:
+            raise ValueError(f"it has more than {MAX_FILE_BYTES} bytes")
+        return tomllib.loads(raw.decode())
     except FileNotFoundError as error:
         raise ConfigError(f"there is no {path}", hint=start, code="NO_CONFIG") from error
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no UTF-8, a number of 5,000 digits
@@ -229,9 +258,9 @@ def check(model: type[S], data: dict[str, Any], path: Path, *, then: str) -> S:
     except ValidationError as error:
         problems = _problems(model, error.errors(include_url=False))
         said, them = (problems[0], "it") if len(problems) == 1 else (f"{len(problems)} things are wrong", "them")
-        listed = "" if len(problems) == 1 else "".join(f"\n  {problem}" for problem in problems)
+        listed = [] if len(problems) == 1 else [f"  {problem}" for problem in problems]
         hint = f"mend {them} in {path}, then {then}"
-        raise ConfigError(f"{path}: {said}{listed}", hint=hint, problems=problems) from error
+        raise ConfigError(f"{path}: {said}", also=listed, hint=hint, problems=problems) from error
 
 
 def _problems(model: type[Section], items: Sequence[Any]) -> list[str]:

@@ -1,9 +1,10 @@
 """Settings of the command line and the Python API: one frozen object, built once from five layers.
 
 A flag wins over the environment (HEARTH_NETWORK, ...), that over the project's hearth.toml, that over the user's
-config.toml, that over what networks/<name>.json says; each value remembers where it came from. State (keys, journals,
-blocks) lives in the home folder: HEARTH_HOME, or the platform's data folder. With HEARTH_HOME set, the user's file is
-config.toml in it, so that one variable separates two installations.
+config.toml, that over what networks/<name>.json says; each value remembers where it came from. What was found in a
+folder, and not named, counts once a person has said so (hearth.config.trust). State (keys, journals, blocks) lives in
+the home folder: HEARTH_HOME, or the platform's data folder. With HEARTH_HOME set, the user's file is config.toml in it,
+so that one variable separates two installations.
 
 Secrets are never values here: a password and an RPC URL with a key in it are named by file (`password_file`,
 `rpc_file`), and `repr` shows no path of a URL.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,15 +23,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hearth.base.errors import ConfigError, HearthError, UsageError
-from hearth.base.files import check_private, expand, is_path
+from hearth.base.files import AnyPath, check_private, expand, is_path, path_of, read_bounded
+from hearth.base.found import NETWORKS, PROJECT_FILE
+from hearth.base.text import quoted
 from hearth.base.urls import redact_url
+from hearth.config.trust import Trust
 from hearth.protocol.units import Asset, parse_duration
 
 if TYPE_CHECKING:
     from hearth.market.network import Network
 
-PROJECT_FILE = "hearth.toml"
 USER_FILE = "config.toml"
+KEYS = "keys"
+"""The folder of the key files, in a home."""
 ENV_PREFIX = "HEARTH_"
 DEFAULT_NETWORK = "devnet"
 DEFAULT_TIMEOUT = 600
@@ -37,6 +43,11 @@ MAX_FILE_BYTES = 1 << 20
 
 NETWORK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 """What a network may be called, here and where its file is written: no path, no hidden file."""
+_HASH = re.compile(r"0x[0-9a-f]{64}")
+PROGRAM = "a program's settings"
+"""The origin of what the settings file of a worker or keeper says."""
+_SHOWN = 3
+"""Entries of a list that a question names."""
 _SECRETS = ("password", "private_key", "mnemonic", "key")
 
 
@@ -45,8 +56,8 @@ class Settings:
     """Everything that a command is told from outside.
 
     `network` is a name or the path of a network file; `rpc` are URLs in order of preference, empty for the network
-    file's; `timeout` is in seconds; `store` is "folder" or the API address of a Kubo; `origins` names the layer of
-    each value that is not a default.
+    file's, and `rpc_file` is where they stood, if in a file of their own; `timeout` is in seconds; `store` is "folder"
+    or the API address of a Kubo; `origins` names the layer of each value that is not a default.
     """
 
     home: Path
@@ -55,27 +66,57 @@ class Settings:
     account: str | None = None
     password_file: Path | None = None
     rpc: tuple[str, ...] = field(default=(), repr=False)
+    rpc_file: Path | None = None
     timeout: int = DEFAULT_TIMEOUT
     store: str = "folder"
     gateways: tuple[str, ...] = field(default=(), repr=False)
+    code: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
+    trust: Trust | None = field(default=None, repr=False, compare=False)
 
     @property
     def keys_folder(self) -> Path:
         """Return the folder of the key files."""
-        return self.home / "keys"
+        return self.home / KEYS
 
-    def for_program(self, network: str, rpc: tuple[str, ...]) -> Settings:
-        """Return these for a look at a program, whose settings file names its market and whom it asks.
+    @property
+    def own(self) -> tuple[Path, ...]:
+        """Return the files and folders that nobody else may see, whether they are there or not.
+
+        The platform's own are among them where HEARTH_HOME names another home: keys lie there too.
+        """
+        usual = home_folder({})
+        named = (self.home, self.keys_folder, self.password_file, self.rpc_file)
+        usually = (usual, usual / KEYS, _user_file({}, usual))
+        return tuple(dict.fromkeys(path for path in (*named, *usually) if path is not None))
+
+    def for_program(self, network: str, rpc: tuple[str, ...], code: tuple[str, ...] = ()) -> Settings:
+        """Return these for a program, whose settings file names its market, whom it asks, and `code` that it may pay.
 
         What the command line, or whoever made these, chose stays; environment and settings files give way.
         """
         if self._chosen("network", DEFAULT_NETWORK) or self._chosen("rpc", ()):
             return self
-        return replace(self, network=network, rpc=rpc or self.rpc)
+        origins = {**self.origins, "network": PROGRAM}
+        return replace(self, network=network, rpc=rpc or self.rpc, code=self.code + code, origins=origins)
+
+    def require(self, path: Path, raw: bytes, said: str, *, named: str = "") -> None:
+        """Ask about a file that a found one led to, as Trust.require does.
+
+        What lies in the home folder, and with its networks and keys, is the user's; a folder below may hold results.
+        Raises ConfigError UNKNOWN_FILE.
+        """
+        own = {os.path.realpath(one) for one in (self.home, self.home / NETWORKS, self.keys_folder)}
+        if os.path.dirname(os.path.realpath(path)) not in own:
+            (self.trust or Trust(self.home)).require(path, raw, said, named=named)
 
     def _chosen(self, name: str, default: object) -> bool:
         return getattr(self, name) != default and self.origins.get(name, "--").startswith("--")
+
+    @property
+    def names_account(self) -> bool:
+        """Say whether an option of this command, or the program, names the account: nothing that holds for all."""
+        return self._chosen("account", None)
 
     def shown(self) -> dict[str, str]:
         """Return each setting as text that is safe to print: URLs are cut down to their host."""
@@ -104,32 +145,64 @@ def load_settings(
     *,
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    ask: Callable[[str], bool] | None = None,
+    remember: bool = True,
 ) -> Settings:
     """Return the settings; `flags` are those of the command line, None where one was not given.
 
-    Raises ConfigError with the layer and the key for what is unknown, malformed or a secret in the open.
+    `ask` and `remember` are Trust's. Raises ConfigError with the layer and the key for what is unknown, malformed or a
+    secret in the open, UNKNOWN_FILE where a hearth.toml that nobody vouched for has a say.
     """
     environ = os.environ if environ is None else environ
     cwd = Path.cwd() if cwd is None else cwd
     home = home_folder(environ)
     project = _project_file(cwd)
-    layers = [
-        _from_flags(flags or {}, cwd),
-        _from_environment(environ, cwd),
-        _from_file(project) if project is not None else {},
-        _from_file(_user_file(environ, home)),
-    ]
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+    written = None if project is None else _read(project)
+    found = _from_file(project, written) if project is not None and written is not None else {}
+    user = _user_file(environ, home)
+    layers = [_from_flags(flags or {}, cwd), _from_environment(environ, cwd), found, _from_file(user, _read(user))]
+    chosen: dict[str, tuple[str, _Given]] = {}
     for layer in layers:
         if "rpc" in layer and "rpc_file" in layer:
             raise _refuse(layer["rpc_file"], "rpc_file", "stands beside rpc", "keep one of them")
         for name, given in layer.items():
-            target = "rpc" if name == "rpc_file" else name
-            if target not in values:
-                values[target] = _PARSERS[name](name, given)
-                origins[target] = given.origin
-    return Settings(home=home, project=project, origins=origins, **values)
+            chosen.setdefault("rpc" if name == "rpc_file" else name, (name, given))
+    trust = Trust(home, ask, remember)
+    from_project = {name: given.value for name, given in chosen.values() if found.get(name) is given}
+    if from_project:
+        assert project is not None and written is not None
+        trust.require(project, written, f"{quoted(str(project))} says {_said(from_project)}")
+    values: dict[str, Any] = {target: _PARSERS[name](name, given) for target, (name, given) in chosen.items()}
+    listed = b""
+    if "rpc" in chosen and chosen["rpc"][0] == "rpc_file":
+        values["rpc_file"] = values["rpc"]
+        # Read once: what is asked about below is what is used.
+        listed = _read_private(values["rpc_file"])
+        values["rpc"] = _listed_urls(listed, values["rpc_file"], chosen["rpc"][1])
+    origins = {target: given.origin for target, (_, given) in chosen.items()}
+    settings = Settings(home=home, project=project, origins=origins, trust=trust, **values)
+    if settings.rpc_file is not None and "rpc_file" in from_project:
+        asks = f"{quoted(str(settings.rpc_file))}, named by {quoted(str(project))}, says "
+        settings.require(settings.rpc_file, listed, asks + _said({"rpc": list(settings.rpc)}))
+    return settings
+
+
+def settings_of(home: AnyPath | None = None, **given: object) -> Settings:
+    """Return the settings of a program that names some of them itself, as the flags of a command do.
+
+    `home` is the folder of keys and state. A path may be text or a path, `timeout` text or whole seconds; None is not
+    given. Raises what `load_settings` does.
+    """
+    environ = dict(os.environ)
+    if home is not None:
+        environ["HEARTH_HOME"] = str(path_of(home).absolute())
+    timeout = given.get("timeout")
+    if isinstance(timeout, int) and not isinstance(timeout, bool):
+        given["timeout"] = f"{timeout}s"
+    for name in ("network", "password_file", "rpc_file"):
+        if isinstance(path := given.get(name), os.PathLike):
+            given[name] = str(path_of(path).absolute())
+    return load_settings(given, environ=environ)
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:
@@ -155,19 +228,26 @@ def network_file(settings: Settings) -> Path:
     clone is where scripts/deploy.py writes. In the latter two, it must be the user's own or root's.
     Raises ConfigError NO_NETWORK with the names that exist, FOREIGN_FILE.
     """
+    return _network_file(settings)[0]
+
+
+def _network_file(settings: Settings) -> tuple[Path, str]:
+    """Return the file of the chosen network, and where it was found or who led there; empty where it was named."""
     name = settings.network
     if is_path(name):
-        return Path(name)
-    folders = [settings.home / "networks"]
+        by_project = settings.origins.get("network") == str(settings.project)
+        return Path(name), f"named by {quoted(str(settings.project))}" if by_project else ""
+    folders = [settings.home / NETWORKS]
     if settings.project is not None:
-        folders.append(settings.project.parent / "networks")
-    folders.append(Path("networks").absolute())
+        folders.append(settings.project.parent / NETWORKS)
+    folders.append(Path(NETWORKS).absolute())
     for folder in folders:
         path = folder / f"{name}.json"
         if path.is_file():
-            if folder != folders[0]:
-                _refuse_foreign(path, folder.parent)
-            return path
+            if folder == folders[0]:
+                return path, ""
+            _refuse_foreign(path, folder.parent)
+            return path, f"found as network {name}"
     known = sorted({path.stem for folder in folders for path in folder.glob("*.json")})
     hint = "hearth devnet up" if name == DEFAULT_NETWORK else _did_you_mean(name, known) or "use --network FILE"
     raise ConfigError(
@@ -176,14 +256,32 @@ def network_file(settings: Settings) -> Path:
 
 
 def open_network(settings: Settings) -> Network:
-    """Read the chosen network's file, strictly: a key that it does not have is a mistake, not an extension."""
-    from hearth.base.strangers import read_json
-    from hearth.market.network import load_network
+    """Read the chosen network's file, strictly: a key that it does not have is a mistake, not an extension.
 
-    path = network_file(settings)
-    network = load_network(path)
-    raw = read_json(path.read_bytes())
-    _refuse_unknown(raw, network.as_dict(), str(path), "")
+    Raises ConfigError, UNKNOWN_FILE for a file that was found and that nobody vouched for.
+    """
+    path, why = _network_file(settings)
+    return found_network(settings, path, why)
+
+
+def found_network(settings: Settings, path: Path, why: str, *, named: str = "") -> Network:
+    """Read a network file strictly; `why` says how it was found, and is empty for one that was named.
+
+    `named` is an option that would name it, by default --network.
+
+    Raises ConfigError, UNKNOWN_FILE for a found one that nobody vouched for.
+    """
+    from hearth.base.strangers import read_json
+    from hearth.market.network import network_in, read_network
+
+    raw = read_network(path)
+    network = network_in(raw, path)
+    _refuse_unknown(read_json(raw), network.as_dict(), str(path), "")
+    if why:
+        market = f"a market of chain {network.chain_id} with JobRegistry {network.jobs}"
+        asked = f", asked of {_said({'rpc': list(network.rpc)})}" if network.rpc else ""
+        said = f"{quoted(str(path))}, {why}, is {market}{asked}"
+        settings.require(path, raw, said, named=named or f"--network {shlex.quote(str(path))}")
     return network
 
 
@@ -234,16 +332,21 @@ def _from_environment(environ: Mapping[str, str], cwd: Path) -> dict[str, _Given
     return layer
 
 
-def _from_file(path: Path) -> dict[str, _Given]:
-    import tomllib
-
+def _read(path: Path) -> bytes | None:
+    """Return what a settings file holds, as far as it is read; None where there is none."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        return read_bounded(path, MAX_FILE_BYTES)
     except FileNotFoundError:
-        return {}
+        return None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
+
+
+def _from_file(path: Path, raw: bytes | None) -> dict[str, _Given]:
+    import tomllib
+
+    if raw is None:
+        return {}
     if len(raw) > MAX_FILE_BYTES:
         raise ConfigError(f"{path} is larger than {MAX_FILE_BYTES} bytes", hint="hearth init")
     try:
@@ -261,8 +364,34 @@ def _from_file(path: Path) -> dict[str, _Given]:
         if name not in _PARSERS:
             hint = _did_you_mean(name, list(_PARSERS)) or f"known here: {', '.join(_PARSERS)}"
             raise ConfigError(f"{path}: {name} is not a setting", hint=hint, code="UNKNOWN_KEY")
+        if name == "code":
+            raise ConfigError(
+                f"{path}: code says which contracts may be paid, and no file does",
+                hint=f"use --code HASH or {ENV_PREFIX}CODE",
+            )
         layer[name] = _Given(value, str(path), path.parent)
     return layer
+
+
+def _said(values: Mapping[str, object]) -> str:
+    """Return settings of a file as people read them: one line, each text quoted, URLs cut down to their host.
+
+    None is left out: what follows a long list would else be vouched for unread.
+    """
+
+    def shown(value: object) -> str:
+        if isinstance(value, list):
+            more = [f"and {len(value) - _SHOWN} more"] if len(value) > _SHOWN else []
+            return f"[{', '.join([*map(shown, value[:_SHOWN]), *more])}]"
+        text = str(value)
+        return quoted(redact_url(text) if "://" in text else text, 120) if isinstance(value, str) else text
+
+    return ", ".join(f"{name} = {shown(values[name])}" for name in sorted(values, key=_weight))
+
+
+def _weight(name: str) -> tuple[bool, str]:
+    """Return where a setting stands: what chooses whom somebody pays, as whom, and by whose word is first."""
+    return name not in ("network", "rpc", "account", "password_file"), name
 
 
 def _project_file(cwd: Path) -> Path | None:
@@ -365,12 +494,14 @@ def _check_url(url: str, schemes: tuple[str, ...], name: str, given: _Given) -> 
         raise _refuse(given, name, f"{shown} is not a URL of {', '.join(schemes)}", how)
 
 
-def _rpc_file(name: str, given: _Given) -> tuple[str, ...]:
-    path = _path(name, given)
+def _read_private(path: Path) -> bytes:
     check_private(path, "the RPC file")
-    given = given._replace(origin=str(path))  # what is wrong from here on is wrong in the file
-    with path.open("rb") as file:
-        raw = file.read(MAX_FILE_BYTES + 1)
+    return read_bounded(path, MAX_FILE_BYTES)
+
+
+def _listed_urls(raw: bytes, path: Path, given: _Given) -> tuple[str, ...]:
+    """Return the URLs in an RPC file, one a line."""
+    name, given = "rpc_file", given._replace(origin=str(path))  # what is wrong here is wrong in the file
     try:
         lines = [line.strip() for line in raw[:MAX_FILE_BYTES].decode().splitlines()]
     except UnicodeDecodeError as error:
@@ -401,16 +532,28 @@ def _store(name: str, given: _Given) -> str:
     raise _refuse(given, name, f'"{text}" is not a store', 'write "folder" or the address of a Kubo API')
 
 
+def _hashes(name: str, given: _Given) -> tuple[str, ...]:
+    value = given.value
+    entries = value.split(",") if isinstance(value, str) else value
+    assert isinstance(entries, list | tuple), "no file names one"
+    hashes = tuple(str(entry).strip().lower() for entry in entries)
+    for one in hashes:
+        if not _HASH.fullmatch(one):
+            raise _refuse(given, name, f"{quoted(one, 80)} is no hash: 0x and 64 hex digits", "use --code HASH")
+    return hashes
+
+
 _RPC_URLS = _urls(("http", "https"))
 _PARSERS: dict[str, Callable[[str, _Given], object]] = {
     "network": _network,
     "account": _text,
     "password_file": _path,
     "rpc": _RPC_URLS,
-    "rpc_file": _rpc_file,
+    "rpc_file": _path,
     "timeout": _seconds,
     "store": _store,
     "gateways": _urls(("http", "https")),
+    "code": _hashes,
 }
 
 

@@ -8,6 +8,7 @@ is gone as well. People's names are gone from paths.
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import sqlite3
@@ -23,7 +24,7 @@ from typing import Any, Final
 from hearth import __version__
 from hearth.base.errors import HearthError, StorageError
 from hearth.base.urls import Secrets, each_text, redact_url, secrets_of_url
-from hearth.config.settings import load_settings, open_network
+from hearth.config.settings import Settings, home_folder, open_network
 
 HIDDEN: Final = "[hidden]"
 MAX_LOG_BYTES: Final = 1 << 20
@@ -105,7 +106,7 @@ def known_secrets(urls: Iterable[str], password_files: Iterable[Path | None]) ->
 def rpc_of(network: str) -> list[str]:
     """Return the RPC addresses of a network's file; one that cannot be read holds none that was used."""
     with suppress(HearthError):
-        return list(open_network(load_settings({"network": network})).rpc)
+        return list(open_network(Settings(home=home_folder(os.environ), network=network)).rpc)
     return []
 
 

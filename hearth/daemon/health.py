@@ -2,14 +2,21 @@
 
 /healthz answers 503 when the loop has not turned for too long: the process hangs, restart it. /readyz answers 503
 while the program cannot do its work, and says why. Alert rules: docs/alerts.yml.
+
+What is told is the operator's: money, jobs, whom the program asks. So a request must name this server by an address, as
+localhost, or by a name of the settings: a site whose name was pointed here names itself. And no page may ask.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import re
+import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from email.message import Message
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
@@ -24,6 +31,9 @@ Pages = Mapping[str, Callable[[], Any]]
 
 _JSON: Final = "application/json"
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z._-]+))(?::\d{1,5})?")
+"""An IPv6 address, or a name or IPv4 address; and a port."""
 
 MAX_CONNECTIONS: Final = 32
 """Connections at once: more than probes and scrapers of one program have."""
@@ -69,7 +79,8 @@ class _Probes(CrowdServer):
 class Server:
     """Serve metrics, health and more `pages` over HTTP from a thread of its own; port 0 takes any free one.
 
-    Raises ConfigError where the address cannot be had.
+    `hosts` are names beside its own by which it may be asked, in lower case. Raises ConfigError where the address
+    cannot be had.
     """
 
     def __init__(
@@ -79,19 +90,26 @@ class Server:
         health: Health,
         pages: Pages | None = None,
         *,
+        hosts: Collection[str] = (),
         component: str,
     ) -> None:
         more = pages or {}
+        names = frozenset({"localhost", socket.gethostname().lower(), address[0].lower(), *hosts})
 
         class Handler(BaseHTTPRequestHandler):
             server: _Probes
 
             def do_GET(self) -> None:
                 self.server.expect(self.connection, None, served=True)
-                code, kind, body = _answer(self.path.partition("?")[0], registry, health, more)
+                refused = _refusal(self.headers, names)
+                path = self.path.partition("?")[0]
+                code, kind, body = refused or _answer(path, registry, health, more)
                 self.send_response(code)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("X-Content-Type-Options", "nosniff")
+                self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+                self.send_header("Cache-Control", "no-store")
                 self.end_headers()
                 self.wfile.write(body)
 
@@ -118,6 +136,31 @@ class Server:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def _refusal(headers: Message, names: Collection[str]) -> tuple[int, str, bytes] | None:
+    """Refuse a request that names another host, or that a page made: as hearth web does."""
+    named = headers.get_all("Host") or []
+    host, origin = (named[0] if len(named) == 1 else ""), headers.get("Origin")
+    if not _is_own(host, names):
+        text = "nothing is served under this name: ask by address, or name it under hosts in [metrics]"
+        return 421, _JSON, json.dumps({"error": text}).encode()
+    if origin not in (None, f"http://{host}") or headers.get("Sec-Fetch-Site") not in (None, "same-origin", "none"):
+        return 403, _JSON, json.dumps({"error": "no other page may ask"}).encode()
+    return None
+
+
+def _is_own(host: str, names: Collection[str]) -> bool:
+    """Say whether a Host is an address, or one of the names. Nobody can point an address at another one."""
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = (found[1] or found[2]).lower()
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return found[1] is None and name in names
+    return True
 
 
 def _answer(path: str, registry: CollectorRegistry, health: Health, pages: Pages) -> tuple[int, str, bytes]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import MutableMapping
 from contextlib import suppress
 from typing import Any, TextIO
 
 import structlog
+
+from hearth.base.text import one_line
 
 
 def configure_logs(as_json: bool, level: int = logging.INFO) -> None:
@@ -20,12 +23,18 @@ def configure_logs(as_json: bool, level: int = logging.INFO) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _as_one_line,
             structlog.processors.format_exc_info,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(_Lines(sys.stderr)),  # type: ignore[arg-type]
     )
+
+
+def _as_one_line(logger: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Write out, in each text of an event, what would end its line or move text: strangers' words stand among them."""
+    return {key: one_line(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def set_level(name: str) -> None:

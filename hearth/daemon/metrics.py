@@ -30,8 +30,11 @@ class Metrics:
         )
         self.settings_refused = self.gauge("settings_refused", "1 since a reload whose settings file was refused")
 
-    def suspects(self, read: Callable[[], int]) -> None:
-        """Export how often the program's cursor has suspected its providers (`hearth.chain.follow`)."""
+    def follows(self, read: Callable[[], int], blooms: Callable[[], bool | None]) -> None:
+        """Export how often the program's cursor has suspected its providers, and whether it believes blooms
+        (`hearth.chain.follow`)."""
+        text = "1 where a block's bloom says whether its logs are asked for, 0 where every block is asked"
+        self.gauge("blooms_believed", text).set_function(lambda: float(blooms() is True))
         text = "Times that a provider left out logs which a block's bloom announces, or the bloom was wrong by chance"
         self.counted("suspicions", text, read)
 

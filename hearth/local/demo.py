@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,7 @@ from hearth.base.errors import ConfigError, HearthError
 from hearth.base.urls import redact_url
 from hearth.chain.rpc import RpcChain
 from hearth.client.attesters import load_set
+from hearth.config.sections import toml
 from hearth.local.examples import examples_folder
 from hearth.local.market import LocalMarket
 from hearth.protocol.types import JobId, State
@@ -51,7 +53,7 @@ PRICES: Final = {"worker": "0.60/h", "worker2": "0.65/h", "worker3": "0.70/h"}
 WORKERS: Final = tuple(PRICES)
 CHEAPEST: Final = "worker"
 """It gets what is posted first."""
-HEARTH: Final = (sys.executable, "-m", "hearth.cli")
+HEARTH: Final = (sys.executable, "-P", "-m", "hearth.cli")
 SLOTS: Final = {"worker": 1, "worker2": 3, "worker3": 2}
 """The first is full with the job that it is killed with: nothing else is lost then."""
 STAKE: Final = "20"
@@ -89,6 +91,8 @@ ORPHAN: Final = "parent"
 """The job that waits for the failing one to end well, and is refunded."""
 EXITS: Final = {FAILING: 100, ORPHAN: 102}
 """What `--wait` ends with, where that is not 0."""
+OUTSIDE: Final = "--allow-outside"
+"""Some examples read the data of another one."""
 HEAD_START: Final = 0.5
 """Seconds by which the first job is posted before the others: the cheapest worker is to take it."""
 START_SECONDS: Final = 60.0
@@ -133,10 +137,14 @@ def run_demo(
 
     Its chain is an anvil of its own on `port`, 0 for a free one, or that of the providers `rpc`, which runs already and
     stays. With `web` the market goes on after its last scene, and its page is served, until Ctrl-C. Raises ChainError
-    WRONG_CHAIN where that is no local one, HearthError where a part fails.
+    WRONG_CHAIN where that is no local one, ConfigError NO_PAGE where there is no page to serve, HearthError where a
+    part fails.
     """
     from hearth.local.devnet import find_anvil, free_port
+    from hearth.local.page import page_files
 
+    if web:
+        page_files()  # a clone may have none: said before the market is played, not after it
     if not rpc:
         find_anvil()
     began = time.monotonic()
@@ -180,7 +188,7 @@ def _run(
         verified = stage.client.net.verify()
         if keep:
             then = "devnet up" if isinstance(chain, int) else "net status --network devnet"
-            stage.say(f"kept in {folder}: HEARTH_HOME={folder} hearth {then}")
+            stage.say(f"kept in {folder}: HEARTH_HOME={shlex.quote(str(folder))} hearth {then}")
         wall = round(time.monotonic() - began, 1)
         if web:
             _serve(stage)
@@ -196,7 +204,8 @@ def _serve(stage: DemoStage) -> None:
         for line in wallet_lines(server):
             stage.say(line)
         stage.say(f"its network file, for the page at another host: {stage.folder / 'networks' / 'devnet.json'}")
-        stage.say(f"the command, in another shell: HEARTH_HOME={stage.folder} hearth jobs --all --network devnet")
+        home = shlex.quote(str(stage.folder))
+        stage.say(f"the command, in another shell: HEARTH_HOME={home} hearth jobs --all --network devnet")
         stage.say("the market goes on; Ctrl-C ends it")
         threading.Event().wait()
 
@@ -208,7 +217,9 @@ def _client(folder: Path) -> Client:
     from hearth.client import Client
     from hearth.config.settings import Settings
 
-    return Client(Settings(home=folder, timeout=int(RUN_SECONDS)))
+    client = Client(Settings(home=folder, timeout=int(RUN_SECONDS)))
+    client.session.program = False
+    return client
 
 
 def _set_up(stage: DemoStage, chain: int | Sequence[str]) -> None:
@@ -259,7 +270,7 @@ def _keeper_file(stage: DemoStage) -> Path:
     settings = stage.client.session.settings
     path.write_text(
         f"""\
-network = "{settings.home / "networks" / "devnet.json"}"
+network = {toml(str(settings.home / "networks" / "devnet.json"))}
 home = "keeper"
 poll = 0.2
 
@@ -358,9 +369,10 @@ def _post(stage: DemoStage) -> None:
     time.sleep(HEAD_START)
     _submit(stage, SPOILT, f"{SPOILT}/job.yaml")
     _submit(stage, NEWCOMERS, f"wordcount-array/{NEWCOMERS}.yaml")
-    _submit(stage, ATTESTED, f"{ATTESTED}/job.yaml")
+    _submit(stage, ATTESTED, f"{ATTESTED}/job.yaml", OUTSIDE)
     if os.environ.get(NUMPY_IMAGE) and _engine_answers():
-        _submit(stage, "numpy-train", "numpy-train/job.yaml", "--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
+        variables = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
+        _submit(stage, "numpy-train", "numpy-train/job.yaml", OUTSIDE, *variables)
 
 
 def _submit(stage: DemoStage, name: str, file: str, *options: str) -> None:
@@ -388,10 +400,10 @@ def _follow_post(stage: DemoStage, name: str, job: str) -> None:
     elif name == SPOILT:
         stage.beside.append(stage.pool.submit(_spoil, stage, job))
     elif name == ATTESTED:
-        _submit(stage, AFTER, f"{AFTER}/job.yaml", "--var", f"PARENT={job}")
+        _submit(stage, AFTER, f"{AFTER}/job.yaml", OUTSIDE, "--var", f"PARENT={job}")
         _submit(stage, FAILING, f"{FAILING}/job.yaml", "--after", f"{job}:always")
     elif name == FAILING:
-        _submit(stage, ORPHAN, f"{AFTER}/{ORPHAN}.yaml", "--after", job)
+        _submit(stage, ORPHAN, f"{AFTER}/{ORPHAN}.yaml", OUTSIDE, "--after", job)
 
 
 def _watch(stage: DemoStage) -> None:

@@ -553,7 +553,7 @@ def _existing(path: Path, chain: RpcChain, erc20: bool) -> Network | None:
         raise ConfigError(
             f"the devnet's market pays in {network.asset.symbol}",
             code="DEVNET_ASSET",
-            hint="use --home FOLDER for the other one, or hearth devnet down",
+            hint="hearth devnet down --wipe, then the same command; or HEARTH_HOME=FOLDER for the other one",
         )
     return network
 

@@ -27,6 +27,12 @@ class Artifact:
     runtime_size: int
 
     @cached_property
+    def runtime(self) -> bytes:
+        """Return the runtime code without immutables. Vyper's metadata stands behind it, its length last."""
+        end = len(self.bytecode) - int.from_bytes(self.bytecode[-2:], "big")
+        return self.bytecode[end - self.runtime_size : end]
+
+    @cached_property
     def codec(self) -> Codec:
         """Return the codec of this ABI."""
         return Codec(self.name, self.abi)

@@ -18,7 +18,7 @@ from hearth.base.failpoints import fp
 from hearth.base.files import flush_folder, replace_text
 from hearth.base.strangers import read_json
 from hearth.chain.port import Call, ChainPort
-from hearth.chain.tx import SenderConfig
+from hearth.chain.tx import ROLLUP_MARGIN, SenderConfig
 from hearth.market.calls import token_call
 from hearth.market.deployment import Deployer, DeploymentPlan, carry_out, make_plan
 from hearth.market.network import Network, load_network, save_network
@@ -171,6 +171,7 @@ def prepare(
     fees = port.fees()
     gas = sum(step.gas for step in plan.steps if step.name not in standing)
     most = min(config.max_fee, 2 * fees.base_fee + fees.priority_fee)
+    beside = port.rollup_fee(b"".join(step.code for step in plan.steps if step.name not in standing), gas)
     deployment = Deployment(
         wish=wish,
         path=path,
@@ -182,8 +183,8 @@ def prepare(
         standing=standing,
         balance=port.balance(deployer),
         gas=gas,
-        fee_now=gas * (fees.base_fee + fees.priority_fee),
-        fee_most=gas * most * config.gas_margin_bps // 10_000,
+        fee_now=gas * (fees.base_fee + fees.priority_fee) + beside,
+        fee_most=gas * most * config.gas_margin_bps // 10_000 + ROLLUP_MARGIN * beside,
     )
     if raw is not None:
         _refuse_other(deployment, raw)

@@ -21,6 +21,7 @@ from hearth.chain.tx import Sender, Sent
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
 from hearth.market.creation import create_address, creation_code, fixed_arguments
+from hearth.market.immutables import is_ours
 from hearth.market.network import Network
 from hearth.market.profiles import Profile
 from hearth.market.reads import Market
@@ -233,8 +234,8 @@ def read_back(plan: DeploymentPlan, port: ChainPort) -> dict[str, bytes]:
     hashes: dict[str, bytes] = {}
     for name, address in plan.addresses.items():
         code = port.code(address)
-        size = artifact(name).runtime_size
-        if len(code) < size or code[:size] not in artifact(name).bytecode:
+        if not is_ours(name, code):
+            size = artifact(name).runtime_size
             raise _mismatch(f"{name}'s code", f"{size} bytes of the artifact", f"{len(code)} other bytes")
         hashes[name] = keccak(code)
         values = plan.expected[name]
@@ -321,7 +322,9 @@ class TxDeployer:
         assert sent.tx_hash is not None and sent.block_number is not None
         self._heard(step, sent)
         receipt = self._port.receipt(sent.tx_hash)
-        return Created((receipt.contract or "") if receipt else "", sent.block_number, sent.tx_hash)
+        # A receipt need not say the address, which follows from the nonce; what stands there is read back at the end.
+        told = None if receipt is None else receipt.contract
+        return Created(told or step.address, sent.block_number, sent.tx_hash)
 
     def _heard(self, step: Step, sent: Sent | None) -> None:
         if self._tell is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hearth.base.addresses import gateway_fault
 from hearth.base.errors import BadDocument, StorageError
+from hearth.base.text import one_line
 from hearth.chain.port import Block
 from hearth.market.events import NodeRegistered, OfferChanged, topic_of
 from hearth.market.reads import Market
@@ -191,7 +192,7 @@ def _gpu(raw: dict[str, Any]) -> ListedGpu:
 
 def _text(value: Any) -> str:
     """Return a name as it is where it is short and can be shown, "" for any other value."""
-    return value if isinstance(value, str) and len(value) <= MAX_TEXT and value.isprintable() else ""
+    return value if isinstance(value, str) and len(value) <= MAX_TEXT and one_line(value) == value else ""
 
 
 def _bad(why: str) -> BadDocument:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hearth.base.errors import ConfigError
-from hearth.base.files import replace_text
-from hearth.base.strangers import read_json
+from hearth.base.files import read_bounded, replace_text
+from hearth.base.strangers import MAX_BYTES, read_json
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS
 from hearth.protocol.units import NATIVE, Asset
@@ -67,6 +67,11 @@ class Network:
     def local(self) -> bool:
         """Say whether this is a local chain."""
         return self.chain_id == LOCAL_CHAIN_ID
+
+    @property
+    def bloom_witness(self) -> bytes | None:
+        """Return a transaction whose block must announce logs (`hearth.chain.follow`): Rules logs as it is created."""
+        return self.creations.get("Rules")
 
     @property
     def escrow(self) -> str:
@@ -184,17 +189,26 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
 
 def load_network(path: Path) -> Network:
     """Read a network file. Raises ConfigError where it is missing or malformed."""
+    return network_in(read_network(path), path)
+
+
+def read_network(path: Path) -> bytes:
+    """Return what a network file holds, as far as it is read. Raises ConfigError NO_NETWORK."""
     try:
-        text = path.read_bytes()
+        return read_bounded(path, MAX_BYTES)
     except OSError as error:
         raise ConfigError(
             f"the network file {path} cannot be read: {error.strerror}", code="NO_NETWORK", hint="use --network NAME"
         ) from error
+
+
+def network_in(raw: bytes, path: Path) -> Network:
+    """Parse what the network file at `path` holds. Raises ConfigError BAD_NETWORK, WRONG_VERSION."""
     try:
-        raw = read_json(text)
+        data = read_json(raw)
     except ValueError as error:
         raise ConfigError(f"{path} is no JSON: {error}", code="BAD_NETWORK", hint="use --network FILE") from error
-    return network_of(raw, str(path))
+    return network_of(data, str(path))
 
 
 def save_network(network: Network, path: Path) -> None:

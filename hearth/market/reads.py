@@ -7,7 +7,7 @@ was recomputed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -17,7 +17,7 @@ from hearth.chain.port import Block, BlockRef, Call, ChainPort, Log, Topics
 from hearth.market.abi import codec, no_answer
 from hearth.market.calls import Calls, Upkeep, UpkeepOp, candidate, packed_terms, token_call
 from hearth.market.events import Event, JobPosted, decode, decode_of, topic_of
-from hearth.market.immutables import LAYOUT, immutables_in, in_words, said_of
+from hearth.market.immutables import LAYOUT, immutables_in, in_words, is_ours, said_of
 from hearth.market.network import Network
 from hearth.market.strays import Strays
 from hearth.protocol import formulas, words
@@ -41,6 +41,8 @@ from hearth.protocol.types import (
 )
 from hearth.protocol.words import TermsWords
 
+RANGE: Final = 10_000
+"""Blocks that are searched at once for posts whose blocks are not known."""
 PAGE: Final = 256
 """Nodes, jobs or units that Lens returns at once."""
 NO_TERMS: Final[TermsWords] = (0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32))
@@ -207,6 +209,8 @@ class Market:
         self.calls = Calls(network)
         self.strays = Strays()
         """Logs that were stepped over, since this reader began."""
+        self._unknown: dict[str, str] | None = None
+        """The hash of each contract's code that is not ours, by its name, once `check` has read the code."""
         self._names = {address: name for name, address in network.contracts.items()}
 
     # ---- identity ----
@@ -216,7 +220,8 @@ class Market:
         under another chain id than it says, a Rules that posts do not go by, and another asset, number of its decimals
         or parameter of nodes than the chain has.
 
-        Raises ChainError with code WRONG_CHAIN or WRONG_CONTRACTS, neither of which a retry helps.
+        Of the code alone `check_code` says whether it is these sources'. Raises ChainError with code
+        WRONG_CHAIN or WRONG_CONTRACTS, neither of which a retry helps.
         """
         from eth_utils.crypto import keccak
 
@@ -247,6 +252,26 @@ class Market:
         self._check_rules()
         self._check_immutables(codes)
         self._check_decimals()
+        self._unknown = {name: f"0x{keccak(code).hex()}" for name, code in codes.items() if not is_ours(name, code)}
+
+    def check_code(self, known: Collection[str]) -> None:
+        """Refuse contracts whose code is not these sources', but for code whose hash is `known`.
+
+        A network file says itself which code its contracts have: it is no witness of what that code does. Raises
+        ChainError UNKNOWN_CODE, and what `check` raises.
+        """
+        if self._unknown is None:
+            self.check()
+        found = {name: code for name, code in (self._unknown or {}).items() if code not in known}
+        if found:
+            named = ", ".join(f"{name} ({code})" for name, code in found.items())
+            raise ChainError(
+                f"network {self.network.name} has contracts of code that this version does not know, and what is paid "
+                f"to them may be lost: {named}",
+                code="UNKNOWN_CODE",
+                retryable=False,
+                hint="where you know that code, name it: " + " ".join(f"--code {code}" for code in found.values()),
+            )
 
     def _check_job_ids(self) -> None:
         """Compare an id that JobRegistry makes with the same one of our own; terms that nobody could post will do."""
@@ -364,13 +389,15 @@ class Market:
         """Return the last `count` jobs up to a block, newest first, by the logs of the blocks of their posts alone.
 
         JobRegistry knows how many jobs there are and the block of the last one, and each JobPosted names the block of
-        the one before. Raises ChainError RPC_LIES where the logs do not lead from each job to the one before it.
+        the one before. Where contracts see other numbers than those of the chain's own blocks, as on Arbitrum, ranges
+        are searched instead. Raises ChainError RPC_LIES where the logs do not lead from each job to the one before it.
         """
-        (word,) = self._view("JobRegistry", "posted", block=head.hash)
-        end = as_written(words.unpack_posted, word)
-        number, at, found = end.count, end.block, list[Posted]()
+        seen = self.overview(head.hash)
+        if seen.number != head.number:
+            return self._newest_in_ranges(count, seen.jobs, head)
+        number, at, found = seen.jobs, seen.last_post, list[Posted]()
         while number and len(found) < count:
-            here = [event for event in self._posts_in(at) if event.number <= number]
+            here = [event for event in self._posts_in(at, at) if event.number <= number]
             for event in sorted(here, key=lambda event: event.number, reverse=True):
                 if event.number != number:
                     break
@@ -380,16 +407,26 @@ class Market:
                 if here and (not number or before < at):
                     at = before
                     continue
-            raise ChainError(
-                f"the RPC serves no log of the market's job {number} in block {at}",
-                code="RPC_LIES",
-                hint="hearth doctor",
-            )
+            raise _no_post(number, f"in block {at}")
         return found[:count]
 
-    def _posts_in(self, block: int) -> list[JobPosted]:
-        """Return the posts of a block, those that are of no contract's writing aside."""
-        logs = self.port.logs([self.network.jobs], (topic_of(JobPosted),), from_block=block, to_block=block)
+    def _newest_in_ranges(self, count: int, number: int, head: Block) -> list[Posted]:
+        """Return what `newest` does, of `number` jobs, by ranges of blocks back from a block."""
+        found, last, start = list[Posted](), head.number, self.network.deploy_block
+        while number and len(found) < count:
+            if last < start:
+                raise _no_post(number, f"from block {start} to {head.number}")
+            first = max(start, last - RANGE + 1)
+            here = {event.number: event for event in self._posts_in(first, last)}
+            while number in here and len(found) < count:
+                found.append(self.posted_of(here[number]))
+                number -= 1
+            last = first - 1
+        return found
+
+    def _posts_in(self, first: int, last: int) -> list[JobPosted]:
+        """Return the posts of a range, those that are of no contract's writing aside."""
+        logs = self.port.logs([self.network.jobs], (topic_of(JobPosted),), from_block=first, to_block=last)
         return [event for event in self.events_in(logs) if isinstance(event, JobPosted)]
 
     def posted_in(self, log: Log) -> Posted | None:
@@ -785,6 +822,12 @@ class Market:
 
 def _topic_address(address: str) -> bytes:
     return bytes(12) + bytes.fromhex(address[2:])
+
+
+def _no_post(number: int, where: str) -> ChainError:
+    return ChainError(
+        f"the RPC serves no log of the market's job {number} {where}", code="RPC_LIES", hint="hearth doctor"
+    )
 
 
 def _no_job(job_id: JobId) -> NotFoundError:

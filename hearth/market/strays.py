@@ -16,7 +16,7 @@ class Strays:
     def __init__(self) -> None:
         self.first: list[str] = []
         """Where the first of them stand, and why each is a stray."""
-        self._places: set[tuple[bytes, int]] = set()
+        self._places: set[tuple[bytes, bytes, int]] = set()
 
     def __len__(self) -> int:
         """Count them."""
@@ -24,7 +24,7 @@ class Strays:
 
     def note(self, log: Log, why: str) -> None:
         """Count a log that is stepped over."""
-        place = log.block_hash, log.log_index
+        place = log.block_hash, log.tx_hash, log.log_index
         if place not in self._places and len(self.first) < NAMED:
             self.first.append(f"log {log.log_index} of block {log.block_number}: {why}")
         self._places.add(place)

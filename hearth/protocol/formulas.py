@@ -558,7 +558,7 @@ def fit(
         return gate
     if node.operator.lower() == terms.submitter.lower():
         return Gate.SUBMITTER
-    if read.node == node.id and not (claim and read.lapses > 0):
+    if is_excluded(read, node.id, claim=claim):
         return Gate.EXCLUDED
     if not has_time(topped(terms, unit), policy, now):
         return Gate.NO_TIME
@@ -566,6 +566,14 @@ def fit(
         return Gate.FITS
     risen = claim_ceiling(terms, policy, max(0, now - claims_from(terms, policy, unit)))
     return Gate.PRICE if ask_in_force(node, now) > risen else Gate.FITS
+
+
+def is_excluded(read: Unit, node: NodeId, *, claim: bool) -> bool:
+    """Say whether an OPEN unit (its lapse applied) excludes a node that proposes or claims it.
+
+    Which had it last may not have it again; which let a proposal pass may claim it, once open claims have begun.
+    """
+    return read.node == node and not (claim and read.lapses > 0)
 
 
 def score(needs: Needs, ceiling: int, rate: int, offer: Offer, state: NodeState) -> int:

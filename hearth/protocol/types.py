@@ -32,6 +32,10 @@ MAX_PROOF_SECONDS = 60 * 86_400
 
 RATE_SCALE = 10**6
 """A rate is base units times this, per second."""
+MAX_RATE = (1 << 80) - 1
+"""The highest rate of a job or of an offer: what its lane holds."""
+MAX_STAKE = (1 << 80) - 1
+"""The most stake of a node, in base units: what its lane holds."""
 COIN = 10**18
 """Wei in one native coin."""
 BPS = 10_000

@@ -15,10 +15,19 @@ from hearth.protocol.types import RATE_SCALE
 
 SHOWN_DIGITS: Final = 6
 """Significant digits of an amount that is shown to people; with --json it stands in base units beside it."""
+SMALL_FROM: Final = 512
+"""From so many on, a number without a unit is thought to count MiB: few ask for that many GiB."""
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PER = {"h": 3_600, "min": 60, "s": 1, "d": 86_400}
+_PER_WORDS = {
+    **dict.fromkeys(("hr", "hour", "hours"), "h"),
+    **dict.fromkeys(("m", "minute", "minutes"), "min"),
+    **dict.fromkeys(("sec", "second", "seconds"), "s"),
+    **dict.fromkeys(("day", "days"), "d"),
+}
+"""What people write for a rate's unit of time."""
 _BYTES = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": TIB, "Ki": KIB, "Mi": MIB, "Gi": GIB, "Ti": TIB}
 
 _ETHER_DECIMALS: Final = {"wei": 0, "gwei": 9, "ether": 18}
@@ -26,6 +35,9 @@ _ETHER_DECIMALS: Final = {"wei": 0, "gwei": 9, "ether": 18}
 
 _AMOUNT = re.compile(r"([0-9]{1,40})(?:\.([0-9]{1,40}))?(?: ?([A-Za-z][A-Za-z0-9.]{0,15}))?")
 _DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
+_COMMA = re.compile(r"([0-9]),([0-9]{1,2}(?![0-9])|[0-9]{4,})")
+_FRACTION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?([dhms])?")
+_NEAR_SIZE = re.compile(r"([0-9]{1,18})(\.[0-9]{1,12})? ?(?:([KMGTBkmgtb])[A-Za-z]*)?")
 _SIZE = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,12}))? ?([A-Za-z]+)")
 
 
@@ -79,8 +91,16 @@ def split_amount(text: str, symbol: str = NATIVE.symbol) -> tuple[str, str, str]
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
+        pointed = with_point(text.strip())
+        if _AMOUNT.fullmatch(pointed):
+            raise _bad_amount(text, 'is not an amount: a decimal point is "."', f'did you mean "{pointed}"?')
         raise _bad_amount(text, "is not an amount", f'write it as "0.60" or "0.60 {symbol}"')
     return match[1], match[2] or "", match[3] or ""
+
+
+def with_point(text: str) -> str:
+    """Return a number with a point for a decimal comma; "1,000" is left alone, which may mean a thousand."""
+    return _COMMA.sub(r"\1.\2", text, count=1)
 
 
 def _decimals_of(symbol: str, asset: Asset) -> int | None:
@@ -118,16 +138,33 @@ def parse_rate(text: str, asset: Asset) -> int:
     Raises UsageError BAD_RATE without a time unit, or with another one.
     """
     amount, seconds = split_rate(text)
+    _, _, said = split_amount(amount, asset.symbol)
+    if said and _decimals_of(said, asset) is None:
+        hint = f'rates are in {asset.symbol}, such as "1.20 {asset.symbol}/h"'
+        raise _bad_amount(text, f"is in {said}, and this market pays in {asset.symbol}", hint)
     return parse_amount(amount, asset) * RATE_SCALE // seconds
 
 
 def split_rate(text: str) -> tuple[str, int]:
     """Return the amount of a rate, as it is written, and the seconds that it is for. Raises UsageError BAD_RATE."""
     amount, slash, per = text.strip().rpartition("/")
-    if not slash or per.strip() not in _PER:
+    near = near_rate(text)
+    if slash and per.strip() in _PER:
+        if not near or _AMOUNT.fullmatch(amount.strip()):
+            return amount.strip(), _PER[per.strip()]
+        why = 'a decimal point is "."'
+    else:
         why = f'"{per.strip()}" is no unit of a rate: /s, /min, /h or /d' if slash else "it names no time unit"
-        raise UsageError(f'"{text}" is not a rate: {why}', hint='write it per hour, as "1.20/h"', code="BAD_RATE")
-    return amount.strip(), _PER[per.strip()]
+    hint = f'did you mean "{near}"?' if near else 'write it per hour, as "1.20/h"'
+    raise UsageError(f'"{text}" is not a rate: {why}', hint=hint, code="BAD_RATE")
+
+
+def near_rate(text: str) -> str:
+    """Return the rate that a text is near to: one with a comma, per hour where it names no time; "" for none."""
+    amount, _, per = text.strip().rpartition("/") if "/" in text else (text.strip(), "", "h")
+    unit = per.strip() if per.strip() in _PER else _PER_WORDS.get(per.strip().lower(), "")
+    pointed = with_point(amount.strip())
+    return f"{pointed}/{unit}" if unit and _AMOUNT.fullmatch(pointed) else ""
 
 
 def format_rate(rate: int, asset: Asset) -> str:
@@ -150,6 +187,12 @@ def amount_at_least(base_units: int, asset: Asset) -> str:
     return format_amount(-(-base_units // step) * step, asset)
 
 
+def amount_at_most(base_units: int, asset: Asset) -> str:
+    """Return the largest amount of at most SHOWN_DIGITS significant digits that `base_units` cover, not negative."""
+    step: int = 10 ** max(0, len(str(base_units)) - SHOWN_DIGITS)
+    return format_amount(base_units // step * step, asset)
+
+
 def show_at_least(base_units: int, asset: Asset) -> str:
     """Return what `amount_at_least` does for people: with a leading "~" where it is more than `base_units`."""
     text = amount_at_least(base_units, asset)
@@ -161,6 +204,11 @@ def rate_at_least(rate: int, asset: Asset) -> str:
     return f"{amount_at_least(-(-rate * _PER['h'] // RATE_SCALE), asset)}/h"
 
 
+def rate_at_most(rate: int, asset: Asset) -> str:
+    """Return the largest rate per hour of so many digits that `parse_rate` reads as not above `rate`."""
+    return f"{amount_at_most(rate * _PER['h'] // RATE_SCALE, asset)}/h"
+
+
 def parse_duration(text: str) -> int:
     """Return seconds for text such as "30m", "6h", "90s", "2h30m" or "1d12h"; "0s" is zero.
 
@@ -169,9 +217,25 @@ def parse_duration(text: str) -> int:
     stripped = text.strip()
     match = _DURATION.fullmatch(stripped)
     if match is None or not any(match.groups()):
-        hint = f'did you mean "{stripped}s"?' if re.fullmatch("[0-9]{1,9}", stripped) else 'write "2h30m", "90s", "7d"'
+        near = near_duration(stripped)
+        hint = f'did you mean "{near}"?' if near else 'write "2h30m", "90s", "7d"'
         raise UsageError(f'"{text}" is not a duration', hint=hint, code="BAD_DURATION")
     return sum(int(part) * scale for part, scale in zip(match.groups(), _SECONDS.values(), strict=True) if part)
+
+
+def near_duration(text: str) -> str:
+    """Return the duration that a number is near to, "" for none: seconds where it is whole, hours where it is not.
+
+    One with a unit counts in that: "1.5d" is "1d12h".
+    """
+    match = _FRACTION.fullmatch(with_point(text))
+    if match is None:
+        return ""
+    scale = _SECONDS[match[3] or ("h" if match[2] else "s")]
+    seconds, rest = divmod(int(match[1] + (match[2] or "")) * scale, 10 ** len(match[2] or ""))
+    if rest or (match[3] and not match[2]):
+        return ""
+    return format_duration(seconds) if match[2] else f"{match[1]}s"
 
 
 def format_duration(seconds: int) -> str:
@@ -195,10 +259,8 @@ def parse_size(text: str) -> int:
     stripped = text.strip()
     match = _SIZE.fullmatch(stripped)
     if match is None or match[3] not in _BYTES:
-        number = re.match(r"[0-9.]+", stripped)
-        letter = stripped[number.end() :].strip()[:1].upper() if number else ""
-        unit = f"{letter}iB" if letter and letter in "KMGT" else "GiB"
-        hint = f'did you mean "{number[0]}{unit}"?' if number else 'write "16GiB" or "512MiB"'
+        near = near_size(stripped)
+        hint = f'did you mean "{near}"?' if near else 'write "16GiB" or "512MiB"'
         raise UsageError(f'"{text}" is not a size: the units are B, KiB, MiB, GiB, TiB', hint=hint, code="BAD_SIZE")
     whole, fraction, scale = match[1], match[2] or "", _BYTES[match[3]]
     denominator: int = 10 ** len(fraction)
@@ -206,6 +268,20 @@ def parse_size(text: str) -> int:
     if rest:
         raise UsageError(f'"{text}" is not a whole number of bytes', hint="use a smaller unit", code="BAD_SIZE")
     return int(whole) * scale + part
+
+
+def near_size(text: str, unit: str = "GiB") -> str:
+    """Return the size that a text is near to, "" for none. A bare number is of `unit`, from SMALL_FROM on of MiB."""
+    match = _NEAR_SIZE.fullmatch(with_point(text))
+    if match is None:
+        return ""
+    letter, fraction = (match[3] or "").upper(), match[2] or ""
+    if letter:
+        unit = "B" if letter == "B" else f"{letter}iB"
+    elif int(match[1]) >= SMALL_FROM:
+        unit = "MiB"
+    whole = int(fraction[1:] or "0") * _BYTES[unit] % 10 ** len(fraction[1:]) == 0
+    return f"{match[1]}{fraction}{unit}" if whole else ""
 
 
 def format_size(size: int) -> str:

@@ -91,3 +91,38 @@ CHARGES: Final[Mapping[str, int]] = MappingProxyType(
 A unit of fuel stands for a nanosecond. The charges follow the data and nothing else, so that a run costs the same on
 every machine; `bench/bench_wasm.py` holds them against the time that calls take.
 """
+
+ENGINE_CONFIG: Final[dict[str, bool | int | str]] = {
+    "config_version": 2,
+    "strategy": "cranelift",
+    "cranelift_opt_level": "speed",
+    "cranelift_nan_canonicalization": True,
+    "consume_fuel": True,
+    "epoch_interruption": True,
+    "max_wasm_stack": 1 << 20,
+    "wasm_simd": True,
+    "wasm_bulk_memory": True,
+    "wasm_multi_value": True,
+    "wasm_reference_types": True,
+    "wasm_threads": False,
+    "shared_memory": False,
+    "wasm_memory64": False,
+    "wasm_multi_memory": False,
+    "wasm_gc": False,
+    "gc_support": False,
+    "wasm_function_references": False,
+    "wasm_exceptions": False,
+    "wasm_tail_call": False,
+    "wasm_relaxed_simd": False,
+    "wasm_relaxed_simd_deterministic": True,
+    "wasm_wide_arithmetic": False,
+    "wasm_custom_page_sizes": False,
+    "wasm_stack_switching": False,
+    "wasm_component_model": False,
+    "parallel_compilation": False,
+    **{f"fuel_per_{what}": fuel for what, fuel in CHARGES.items()},
+}
+"""The settings of every worker's engine: all that can change a result, a fuel count, or which modules there are.
+
+A change here is a new engine, named in every report. A submitter's check validates a module by the same settings.
+"""

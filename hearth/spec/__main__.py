@@ -1,4 +1,4 @@
-"""Print the published JSON Schema of a job spec: `python -m hearth.spec schema`."""
+"""Print the published JSON Schema of a job spec: `python -P -m hearth.spec schema`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def schema_text() -> str:
 def main(arguments: list[str]) -> int:
     """Print the schema; 2 for any other argument."""
     if arguments != ["schema"]:
-        sys.stderr.write("usage: python -m hearth.spec schema\n")
+        sys.stderr.write("usage: python -P -m hearth.spec schema\n")
         return 2
     sys.stdout.write(schema_text())
     return 0

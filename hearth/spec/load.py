@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import NotFoundError, SpecError
+from hearth.base.files import AnyPath, path_of, read_bounded
+from hearth.base.text import UNSEEN
+from hearth.spec import rules
 from hearth.spec.convert import peer_of
 from hearth.spec.loaded import LoadedSpec, check, spec_from
 from hearth.spec.model import JobSpec
-from hearth.spec.problems import Source
-from hearth.spec.text import MAX_BYTES, escape_unprintable, is_plain_key, read_text
-from hearth.storage.unixfs.names import UNSEEN
+from hearth.spec.problems import Problem, Source
+from hearth.spec.text import MAX_BYTES, escape_unprintable, read_text
 
 
-def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedSpec:
+def load_spec(path: AnyPath, variables: Mapping[str, str] | None = None) -> LoadedSpec:
     """Read a job file, YAML or JSON, with `--var` values filled in.
 
     Raises NotFoundError NO_SPEC_FILE when it cannot be opened, SpecError with file and line for what is wrong in it.
     """
+    path = path_of(path)
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        raw = read_bounded(path, MAX_BYTES)
     except OSError as error:
         raise NotFoundError(
             f"{path} cannot be read: {error.strerror}",
@@ -42,6 +45,9 @@ def parse_spec(
     Raises SpecError with file and line, PEER_FORMAT where it is a file of another system.
     """
     try:
+        if raw.startswith(b"\0asm"):
+            module = Problem((), "is a WebAssembly module, not a job file", f"hearth run {name}")
+            raise Source(name, {}).refuse([module])
         data, source = read_text(raw, name, variables=variables)
         return check(data, source, folder)
     except SpecError:
@@ -58,7 +64,7 @@ def parse_spec(
     )
 
 
-AnyJob = str | Path | Mapping[str, Any] | JobSpec | LoadedSpec
+AnyJob = AnyPath | Mapping[str, Any] | JobSpec | LoadedSpec
 """A job as a caller has it: a file's path, plain values as a file holds them, or a checked spec."""
 
 
@@ -70,8 +76,8 @@ def spec_of(job: AnyJob, variables: Mapping[str, str] | None = None) -> LoadedSp
     """
     if isinstance(job, LoadedSpec):
         return job
-    if isinstance(job, str | Path):
-        return load_spec(Path(job), variables)
+    if isinstance(job, str | os.PathLike):
+        return load_spec(job, variables)
     if variables:
         raise TypeError("variables are filled into a file's text; plain values are final")
     if isinstance(job, JobSpec):
@@ -98,7 +104,7 @@ def dump_values(data: Mapping[str, Any]) -> str:
         pad = "  " * indent
         out = []
         for key, item in value.items():
-            word = key if is_plain_key(key) else quoted(key)
+            word = key if rules.is_plain_key(key) else quoted(key)
             nested = isinstance(item, Mapping) and item
             out += [f"{pad}{word}:", *lines(item, indent + 1)] if nested else [f"{pad}{word}: {flow(item)}"]
         return out

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from hearth.base.errors import HearthError
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
 from hearth.protocol.types import MAX_PARENTS
-from hearth.protocol.units import format_size, parse_duration, parse_size, split_rate
+from hearth.protocol.units import format_size, parse_duration, parse_size, split_amount, split_rate
 from hearth.spec import rules
 from hearth.spec.problems import Location, Problem
 
@@ -31,7 +31,7 @@ MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24
 """Leases times attempts stay below this."""
 JOB_ID = re.compile("0x[0-9a-f]{64}")
-_AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?")
+NAME_ATTESTERS = 'write verify: {attesters: "attesters.yaml"}, a file with keys and quorum'
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
@@ -40,10 +40,10 @@ def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCus
     return PydanticCustomError("hearth", "{message}", {"message": message, "hint": hint, "code": code})
 
 
-def _read_by(parse: Callable[[str], object], unit: str) -> Callable[[object], str]:
+def _read_by(parse: Callable[[str], object]) -> Callable[[object], str]:
     def read(value: object) -> str:
-        if isinstance(value, int) and not isinstance(value, bool):
-            raise refusal(f"{value} has no unit", f'did you mean "{value}{unit}"?', "BAD_UNIT")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise refusal(f"{value} has no unit", code="BAD_UNIT")
         if not isinstance(value, str):
             raise refusal(f"must be text, not {_kind(value)}")
         try:
@@ -56,9 +56,9 @@ def _read_by(parse: Callable[[str], object], unit: str) -> Callable[[object], st
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool | int):
+    if isinstance(value, bool | int | float):
         shown = str(value).lower() if isinstance(value, bool) else str(value)
-        raise refusal(f"{shown} is unquoted, and this is text", f'quote it: "{shown}"', "UNQUOTED")
+        raise refusal(f"{shown} is unquoted, and this is text", code="UNQUOTED")
     if not isinstance(value, str):
         raise refusal(f"must be text, not {_kind(value)}")
     if "\0" in value:
@@ -77,8 +77,10 @@ def _decimal(value: object) -> str:
 
 def _amount(value: object) -> str:
     text = _text(value)
-    if not _AMOUNT.fullmatch(text):
-        raise refusal(f'"{text}" is not an amount', 'write it as "0.60" or "0.60 ETH"', "BAD_AMOUNT")
+    try:
+        split_amount(text)
+    except HearthError as error:
+        raise refusal(error.message, error.hint, error.code) from error
     return text
 
 
@@ -117,6 +119,8 @@ def _any_form_of_parents(schema: dict[str, Any]) -> None:
 
 
 def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return {dict: "a mapping", list: "a list", type(None): "empty"}.get(type(value), type(value).__name__)
 
 
@@ -124,12 +128,12 @@ _DURATION = r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
 Text = Annotated[str, BeforeValidator(_text)]
 Duration = Annotated[
     str,
-    BeforeValidator(_read_by(parse_duration, "s")),
+    BeforeValidator(_read_by(parse_duration)),
     WithJsonSchema({"type": "string", "pattern": _DURATION, "examples": ["30m", "2h30m"]}),
 ]
 Size = Annotated[
     str,
-    BeforeValidator(_read_by(parse_size, "GiB")),
+    BeforeValidator(_read_by(parse_size)),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+ ?([KMGT]i)?B?$", "examples": ["16GiB", "512MiB"]}),
 ]
 Amount = Annotated[str, BeforeValidator(_amount), WithJsonSchema({"type": "string", "examples": ["0.60", "0.6 ETH"]})]
@@ -319,6 +323,7 @@ def problems_of(spec: JobSpec) -> Iterator[Problem]:
     for part, src in local_sources(spec):
         yield from rules.source(src, part)
     yield from rules.env(spec.env, ("env",))
+    yield from rules.env_values(spec.env, ("env",))
     yield from rules.places([(("inputs", i, "dst"), item.dst) for i, item in enumerate(spec.inputs)], "/in")
     yield from rules.places([(("outputs", i, "path"), item.path) for i, item in enumerate(spec.outputs)], "/out")
     yield from _resources(spec)
@@ -391,7 +396,7 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
     where: Location = ("resources",)
     if need.gpu.count and not RUNTIMES[spec.kind].takes_gpu:
         able = " or ".join(other.name for other in RUNTIMES.values() if other.takes_gpu)
-        hint = f"remove gpu, or use runtime: {able}"
+        hint = f"ask for no GPU, or run an image (runtime {able})"
         yield Problem((*where, "gpu"), f"runtime {spec.kind} computes on the CPU", hint)
     if not need.gpu.count and (need.gpu.tier is not None or need.gpu.vram is not None):
         yield Problem((*where, "gpu", "count"), "tier and vram say nothing of 0 GPUs", "use count: 1")
@@ -450,14 +455,14 @@ def _checkpoint(spec: JobSpec, checkpoint: Checkpoint) -> Iterator[Problem]:
         problem = f"{checkpoint.every} is not less than limits.runtime: no checkpoint would ever be made"
         yield Problem((*where, "every"), problem, "write a shorter time, or a longer limits.runtime")
     if spec.price.billing not in ("auto", "metered"):
-        problem = f"billing {spec.price.billing} knows no checkpoints: whoever made one is paid for the time it took"
+        problem = f"billing {spec.price.billing} has no checkpoints: a worker is paid for them by time"
         yield Problem(("price", "billing"), problem, "use billing: metered, or remove checkpoint")
 
 
 def _verify(verify: Verify) -> Iterator[Problem]:
     mode = verify.kind
     if mode == "attested" and verify.attesters is None:
-        yield Problem(("verify", "attesters"), "mode attested needs attesters", "add attesters: FILE")
+        yield Problem(("verify", "attesters"), "mode attested needs attesters", NAME_ATTESTERS)
     if mode != "attested" and verify.attesters is not None:
         yield Problem(("verify", "attesters"), f"mode {mode} has no attesters", "use mode: attested")
     window = 0 if verify.window is None else parse_duration(verify.window)

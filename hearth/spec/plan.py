@@ -12,17 +12,30 @@ from typing import TYPE_CHECKING
 
 from hearth.base.errors import HearthError, SpecError
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.types import MAX_PROOF_SECONDS, RATE_SCALE, ZERO_ADDRESS, Billing, Needs, Policy, Terms, TermsFlag
+from hearth.protocol.types import (
+    MAX_PROOF_SECONDS,
+    MAX_RATE,
+    RATE_SCALE,
+    ZERO_ADDRESS,
+    Billing,
+    Needs,
+    Policy,
+    Terms,
+    TermsFlag,
+)
 from hearth.protocol.units import (
     Asset,
     amount_at_least,
+    amount_at_most,
     format_amount,
     format_duration,
     parse_amount,
     parse_duration,
     parse_rate,
     rate_at_least,
+    rate_at_most,
     show_amount,
+    show_rate,
 )
 from hearth.spec import rules
 from hearth.spec.model import JobSpec
@@ -34,8 +47,8 @@ AUTO_KEEPER_SHARE = 100
 """An automatic keeper fee is the price divided by this, and never below the policy's minimum."""
 DEFAULT_DEADLINE = 86_400
 """Seconds from now, where the spec names no deadline and its attempts do not need longer."""
-MAX_RATE = (1 << 80) - 1
 MAX_ESCROW = (1 << 96) - 1
+LAST_YEAR = "the chain holds times up to the year 36,812"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,11 @@ class Prices:
     keeper_fee: int
     unit_price: int
     total: int
+
+
+def auto_keeper_fee(price: int, policy: Policy) -> int:
+    """Return the keeper fee that is set aside for each attempt of a unit at this price, where nobody names one."""
+    return max(policy.min_keeper_fee, price // AUTO_KEEPER_SHARE)
 
 
 def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
@@ -71,7 +89,7 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
         )
 
     def fee_at(price: int) -> int:
-        return fee if fee is not None else max(policy.min_keeper_fee, price // AUTO_KEEPER_SHARE)
+        return fee if fee is not None else auto_keeper_fee(price, policy)
 
     def job_cost(price: int) -> int:
         return units * (price + attempts * fee_at(price)) + (fee_at(price) if spec.after else 0)
@@ -102,16 +120,42 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
         raise _refuse(
             "price",
             "neither max_total nor max_rate is given: a job needs a price",
-            'add price: {max_total: "..."} or pass --max-total; '
-            f"the smallest that the contract takes is {smallest}{fees}",
+            f'add price: {{max_total: "..."}}; the smallest that the contract takes is {smallest}{fees}',
             "NO_PRICE",
         )
     ceiling = min(ceilings)
     price = _price(ceiling, seconds)
-    total = job_cost(price)
-    if ceiling > MAX_RATE or total > MAX_ESCROW or fee_at(price) > MAX_RATE:
-        raise _refuse("price", f"{show_amount(total, asset)} is more than the chain can hold", "lower the price")
-    return Prices(ceiling, fee_at(price), price, total)
+    prices = Prices(ceiling, fee_at(price), price, job_cost(price))
+    _check_most(prices, asset, spec.limits.runtime, job_cost(_price(MAX_RATE, seconds)))
+    return prices
+
+
+def _check_most(prices: Prices, asset: Asset, runtime: str, at_most: int) -> None:
+    """Refuse what the chain has no room for.
+
+    `runtime` is as the file has it; `at_most` is what the job would cost at the highest rate that the chain takes.
+    """
+    if prices.ceiling > MAX_RATE:
+        most, in_all = rate_at_most(MAX_RATE, asset), min(MAX_ESCROW, at_most)
+        raise _refuse(
+            "price",
+            f"{show_rate(prices.ceiling, asset)} for a unit of {runtime} is above the most that a job may pay: {most}",
+            f'write max_total: "{amount_at_most(in_all, asset)}" or max_rate: "{most}" at most',
+        )
+    if prices.keeper_fee > MAX_RATE:
+        most = amount_at_most(MAX_RATE, asset)
+        raise _refuse(
+            "price.keeper_fee",
+            f"{show_amount(prices.keeper_fee, asset)} is above the most that a job may pay a keeper: {most}",
+            f'write keeper_fee: "{most}" at most',
+        )
+    if prices.total > MAX_ESCROW:
+        most = amount_at_most(MAX_ESCROW, asset)
+        raise _refuse(
+            "price",
+            f"{show_amount(prices.total, asset)} in all is above the most that can be locked for a job: {most}",
+            f'write max_total: "{most}" at most, or split the array',
+        )
 
 
 def billing_of(spec: JobSpec) -> Billing:
@@ -157,7 +201,7 @@ def deadline_of(spec: JobSpec, policy: Policy, now: int) -> int:
             "BAD_DEADLINE",
         )
     if moment >= 1 << 40:
-        raise _refuse("limits.deadline", f"{text} is too far away", 'write "6h"', "BAD_DEADLINE")
+        raise _refuse("limits.deadline", f"{text} is too far away: {LAST_YEAR}", 'write "6h"', "BAD_DEADLINE")
     return moment
 
 

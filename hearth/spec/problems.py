@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hearth.base.errors import SpecError
 
 Location = tuple[str | int, ...]
 """The path of a value in a spec: ("inputs", 0, "dst")."""
+_GIVES = re.compile(r'\b([a-z_]+): (?=["\d])')
+"""What a hint writes before a value: the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Remember where a spec came from: the name to show, and the line (from 1) of each value in it."""
+    """Remember where a spec came from: the name to show, and the line (from 1) of each value in it.
+
+    `options` are the fields that the command line set, by name, each with the option as it was written there.
+    """
 
     name: str
     lines: Mapping[Location, int]
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def line_of(self, where: Location) -> int | None:
         """Return the line of a value, or of the nearest thing around it that has one."""
@@ -36,35 +43,50 @@ class Source:
         return None
 
     def refuse(self, problems: Sequence[Problem]) -> SpecError:
-        """Return the error that tells all the problems; code and hint are the first one's."""
+        """Return the error that tells all the problems, and each different hint once; its code is the first one's."""
         told = [(self.line_of(problem.where), problem) for problem in problems]
         # A misspelt key explains the missing one beside it, so it comes first.
         told.sort(key=lambda entry: (entry[0] or 0, entry[1].code == "MISSING_KEY"))
         first = told[0][1]
+        sentence, *also = (self._sentence(line, problem) for line, problem in told)
+        hints = dict.fromkeys(self._hint(problem) for _, problem in told)
         return SpecError(
-            "\n".join(self._sentence(line, problem, problem is not first) for line, problem in told),
-            hint=first.hint,
+            sentence,
+            also=also,
+            hint="; ".join(filter(None, hints)),
             code=first.code,
             file=self.name,
             line=told[0][0],
-            field=field_name(first.where),
+            field=self._option(first.where).partition(" ")[0] or field_name(first.where),
             problems=[
                 {
                     "line": line,
                     "field": field_name(problem.where),
                     "message": problem.message,
-                    "hint": problem.hint,
+                    "hint": self._hint(problem),
                     "code": problem.code,
                 }
                 for line, problem in told
             ],
         )
 
-    def _sentence(self, line: int | None, problem: Problem, with_hint: bool) -> str:
+    def _sentence(self, line: int | None, problem: Problem) -> str:
+        if option := self._option(problem.where):
+            return f"{option}: {problem.message}"
         place = self.name if line is None else f"{self.name}:{line}"
         field = field_name(problem.where)
-        hint = f" ({problem.hint})" if with_hint and problem.hint else ""
-        return f"{place}: {field}: {problem.message}{hint}" if field else f"{place}: {problem.message}{hint}"
+        return f"{place}: {field}: {problem.message}" if field else f"{place}: {problem.message}"
+
+    def _option(self, where: Location) -> str:
+        """Return the option that set a field, as it was written; nothing where none did."""
+        return self.options.get(field_name(where), "")
+
+    def _hint(self, problem: Problem) -> str:
+        """Return a problem's hint, in which the keys of a field that an option set are options."""
+        if not self._option(problem.where):
+            return problem.hint
+        names = {name.rpartition(".")[2]: option.partition(" ")[0] for name, option in self.options.items()}
+        return _GIVES.sub(lambda found: f"{names[found[1]]} " if found[1] in names else found[0], problem.hint)
 
 
 def field_name(where: Location) -> str:

@@ -8,11 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from hearth.base.errors import BadCid, HearthError
+from hearth.base.text import folded
 from hearth.protocol.units import parse_duration
 from hearth.protocol.zones import zone_of
 from hearth.spec.problems import Location, Problem
 from hearth.storage import cid
 
+ONE_TEXT = "write one text, such as "
+"""What helps where something else stands for a text; an example follows."""
+CONSTANTS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+"""Words that YAML makes values of."""
+_PLAIN_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 MAX_TEXT = 32_768
 """Characters in one string: an argument, a value of the environment."""
 MAX_ITEMS = 1_024
@@ -28,8 +38,10 @@ IMAGE = re.compile(
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?",
 )
 DIGEST_IMAGE = re.compile(rf"(?:[A-Za-z0-9.-]+(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_PART})*@sha256:[0-9a-f]{{64}}")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_NAME = re.compile(r".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*", re.IGNORECASE)
+_PASSWORD = re.compile(r"://[^/?# \t\r\n:]*:[^/?# \t\r\n]+@")
+"""Where a URL has a password; its scheme is left out, so that a long text takes no long time."""
 _RESERVED_PREFIXES = ("NVIDIA_", "LD_", "HEARTH_")
 COMPARED: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "hash": (frozenset(), frozenset()),
@@ -38,6 +50,21 @@ COMPARED: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "metric": (frozenset({"file", "field", "atol"}), frozenset()),
 }
 """The fields that each kind of comparator needs, and those that it takes besides."""
+
+
+def is_plain_key(key: str) -> bool:
+    """Say whether a key that is written without quotes is read as that key."""
+    return _PLAIN_KEY.fullmatch(key) is not None and key not in CONSTANTS
+
+
+def is_secret_name(name: str) -> bool:
+    """Say whether a variable of this name holds what must not be public."""
+    return _SECRET_NAME.fullmatch(name) is not None
+
+
+def has_password(text: str) -> bool:
+    """Say whether a text is or holds a URL with a password."""
+    return _PASSWORD.search(text) is not None
 
 
 def source(src: str, where: Location) -> Iterator[Problem]:
@@ -56,14 +83,16 @@ def source(src: str, where: Location) -> Iterator[Problem]:
         yield Problem(where, f"{scheme}:// is not supported", "use a path, ipfs://CID or https://...")
     elif where[0] != "inputs":
         yield Problem(where, f"{where[0]} is a path or ipfs://CID, not a URL", "download it first")
+    elif has_password(src):
+        yield Problem(where, "is a URL with a password, and a job is public", "download it first, and name the file")
 
 
 def env(pairs: Mapping[str, str], where: Location) -> Iterator[Problem]:
     """Check names in the environment: everything in a spec is public, for ever."""
     for name in pairs:
-        if not _ENV_NAME.fullmatch(name):
+        if not ENV_NAME.fullmatch(name):
             yield Problem((*where, name), "is not a name of an environment variable", "use A-Z, 0-9 and _")
-        elif _SECRET_NAME.fullmatch(name):
+        elif is_secret_name(name):
             yield Problem(
                 (*where, name),
                 "looks like a secret, and the environment of a job is public",
@@ -75,6 +104,18 @@ def env(pairs: Mapping[str, str], where: Location) -> Iterator[Problem]:
             yield Problem((*where, name), f"names that start with {prefix} are the worker's", "choose another name")
 
 
+def env_values(pairs: Mapping[str, str], where: Location) -> Iterator[Problem]:
+    """Check what variables hold, where the rule of their names lets them be; a document of before may hold more."""
+    for name, value in pairs.items():
+        if has_password(value) and not is_secret_name(name):
+            yield Problem(
+                (*where, name),
+                "is a URL with a password, and the environment of a job is public",
+                "all that a job brings is public in this version, inputs too: keep secrets out of it",
+                "SECRET_IN_ENV",
+            )
+
+
 def places(entries: Sequence[tuple[Location, str]], root: str) -> Iterator[Problem]:
     """Check paths inside the job: absolute, below `root` (for /out also equal to it), none inside another."""
     seen: dict[str, str] = {}
@@ -84,13 +125,13 @@ def places(entries: Sequence[tuple[Location, str]], root: str) -> Iterator[Probl
             yield Problem(where, f'"{path[:300]}" {fault}', f"write an absolute path such as {root}/data")
             continue
         # Two names that one file system holds apart and another does not are one name.
-        folded = unicodedata.normalize("NFC", path).casefold()
+        name = folded(path)
         for other, shown in seen.items():
-            if folded == other:
-                yield Problem(where, f'"{path}" stands twice ("{shown}")', "give each its own path")
-            elif folded.startswith(f"{other}/") or other.startswith(f"{folded}/"):
+            if name == other:
+                yield Problem(where, f'"{path}" is given twice ("{shown}")', "give each its own path")
+            elif name.startswith(f"{other}/") or other.startswith(f"{name}/"):
                 yield Problem(where, f'"{path}" and "{shown}" lie inside each other', "give each its own folder")
-        seen[folded] = path
+        seen[name] = path
 
 
 def folder_below(path: str, root: str, where: Location) -> Iterator[Problem]:
@@ -127,7 +168,7 @@ def regions(countries: Sequence[str], where: Location) -> Iterator[Problem]:
             yield Problem((*where, index), error.message, error.hint, error.code)
         code = country.strip().lower()
         if code in seen:
-            yield Problem((*where, index), f'"{country}" stands twice', "remove one")
+            yield Problem((*where, index), f'"{country}" is given twice', "remove one")
         seen.add(code)
 
 

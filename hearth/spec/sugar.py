@@ -91,7 +91,7 @@ def _slug(model: str) -> str:
 def _input_data(spec: dict[str, Any], notes: list[str], problems: list[Problem]) -> None:
     src = spec.pop("input_data")
     if "inputs" in spec:
-        problems.append(Problem(("input_data",), "stands beside inputs", "move it into inputs"))
+        problems.append(Problem(("input_data",), "cannot be used with inputs", "move it into inputs"))
     elif not isinstance(src, str):
         problems.append(Problem(("input_data",), "must be one ipfs://CID, path or URL", "use inputs for several"))
     else:
@@ -102,7 +102,7 @@ def _input_data(spec: dict[str, Any], notes: list[str], problems: list[Problem])
 def _output_dest(spec: dict[str, Any], notes: list[str], problems: list[Problem]) -> None:
     destination = spec.pop("output_dest")
     if "outputs" in spec:
-        problems.append(Problem(("output_dest",), "stands beside outputs", "keep outputs"))
+        problems.append(Problem(("output_dest",), "cannot be used with outputs", "keep outputs"))
         return
     spec["outputs"] = [{"path": "/out"}]
     if destination != "/out":

@@ -11,10 +11,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from hearth.base.errors import SpecError
 from hearth.base.strangers import refuse_deep
+from hearth.spec import rules
+from hearth.spec.examples import EXAMPLES
 from hearth.spec.problems import Location, Problem, Source
 
 MAX_BYTES = 1 << 20
@@ -23,29 +25,10 @@ MAX_VALUES = 100_000
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 # What YAML 1.1 or 1.2 makes a number of, beyond plain integers: decimals, exponents, hex, octal, leading zeros.
-WHOLE_KEYS: Final = frozenset(
-    {
-        ("version",),
-        ("resources", "cpus"),
-        ("resources", "cpu"),
-        ("resources", "gpu", "count"),
-        ("array", "units"),
-        ("array", "chunk"),
-        ("retry", "attempts"),
-        ("verify", "replicas"),
-    }
-)
-"""The keys of whole numbers, for which quotes do not help; JobSpec is not read before the text is."""
 _NUMBER = re.compile(
     r"[-+]?(0[xX][0-9a-fA-F_]+|0o[0-7_]+|[0-9][0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?|\.[0-9]+([eE][-+]?[0-9]+)?"
     r"|\.(inf|Inf|INF))|\.(nan|NaN|NAN)"
 )
-_CONSTANTS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_PLAIN_KEY = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{[^}]*\}?")
 
 
@@ -56,11 +39,6 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 def escape_unprintable(text: str) -> str:
     """Return quoted text with the characters written as \\uXXXX that YAML has only in this form."""
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def is_plain_key(key: str) -> bool:
-    """Say whether a key that is written without quotes is read as that key."""
-    return _PLAIN_KEY.fullmatch(key) is not None and key not in _CONSTANTS
 
 
 @dataclass(slots=True)
@@ -172,11 +150,12 @@ class _Builder:
     def _take_key(self, event: Any) -> None:
         top = self._stack[-1]
         where = (*top.where, self._text(event, top.where))
-        if event.style is None and (_NUMBER.fullmatch(event.value) or event.value in _CONSTANTS):
-            raise self._refuse(event, f"has the unquoted key {event.value}", f'quote it: "{event.value}"')
+        if event.style is None and (_NUMBER.fullmatch(event.value) or event.value in rules.CONSTANTS):
+            hint = f'quote it: "{event.value}"' if event.value in rules.CONSTANTS else "keys are words"
+            raise self._refuse(event, f"has the unquoted key {event.value}", hint)
         if where in self._lines:
             raise self._refuse(
-                event, f"stands twice, first on line {self._lines[where]}", "remove one", where, "DUPLICATE_KEY"
+                event, f"is given twice, first on line {self._lines[where]}", "remove one", where, "DUPLICATE_KEY"
             )
         self._lines[where] = event.start_mark.line + 1
         top.key = str(where[-1])
@@ -208,18 +187,19 @@ class _Builder:
         if event.style is not None:
             return self._text(event, where)
         text: str = event.value
-        if text in _CONSTANTS:
-            return _CONSTANTS[text]
+        if text in rules.CONSTANTS:
+            return rules.CONSTANTS[text]
         if _INTEGER.fullmatch(text):
             return int(text)
         if _NUMBER.fullmatch(text):
-            raise self._refuse(
-                event,
-                f"{text} is unquoted, and YAML makes a number of it",
-                "write a whole number" if where in WHOLE_KEYS else f'quote it: "{text}"',
-                where,
-                "UNQUOTED",
-            )
+            from hearth.spec.explain import unquoted
+
+            if where[:1] == ("env",) and len(where) > len(("env", "NAME")):
+                # Quoted, it would be refused all the same: the value of a variable is one text.
+                kind = "a list" if isinstance(where[2], int) else "a mapping"
+                raise self._refuse(event, f"must be text, not {kind}", rules.ONE_TEXT + EXAMPLES["env.*"], where[:2])
+            told = unquoted(where, text)
+            raise self._refuse(event, told.message, told.hint, where, told.code)
         return text
 
     def _text(self, event: Any, where: Location) -> str:

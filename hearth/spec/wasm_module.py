@@ -1,21 +1,23 @@
 """Read a WebAssembly module far enough to say whether a worker could start it: imports, exports, memory, start.
 
-A check before money moves, by the submitter: what it refuses no worker could run. It reads declarations and no code,
-so a module that passes may still be refused by a worker's compiler, which validates all of it. Every fault is a
-SpecError of the field `module`; the work is bounded by MAX_ENTRIES.
+A check before money moves, by the submitter: what it refuses no worker could run. Declarations are read here, bounded
+by MAX_ENTRIES, for a fault that can be told in words; then the engine that workers have, with their settings, validates
+all of it. Every fault is a SpecError of the field `module`.
 Source: https://webassembly.github.io/spec/core/binary/modules.html.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from hearth.base.errors import SpecError
-from hearth.base.text import brief
+from hearth.base.text import brief, plain
+from hearth.base.wasm_engine import refusal_of
 from hearth.protocol import wasi
-from hearth.protocol.units import format_size
+from hearth.protocol.units import format_size, mib_ceil
 
 MAGIC: Final = b"\0asm"
 VERSION_1: Final = b"\1\0\0\0"
@@ -25,15 +27,34 @@ MAX_ENTRIES: Final = 100_000
 MAX_FUNCTIONS: Final = 1_000_000
 MAX_PARAMETERS: Final = 1_000
 """Parameters or results of one function; the engine's own limit."""
+MAX_REASON: Final = 300
+"""Characters of the engine's own words that are shown."""
+_PROPOSAL: Final = re.compile(r"(?i)enabled|disabled|disallowed|not supported without|multiple memories")
+"""How the engine says that a module is of a proposal which its settings leave out."""
+_OFF: Final = re.compile(r"(?P<what>[^:]+) support is not enabled(?P<at> \(at offset 0x[0-9a-f]+\))?")
+"""What it says of most of them."""
+WITHOUT: Final = (
+    ("tail call", "compile it without them: -mno-tail-call (clang), -C target-feature=-tail-call (Rust)"),
+    ("relaxed simd", "compile it without: -mno-relaxed-simd (clang), -C target-feature=-relaxed-simd (Rust)"),
+    ("wide arithmetic", "compile it without: -mno-wide-arithmetic (clang), -C target-feature=-wide-arithmetic (Rust)"),
+    ("exceptions", "compile it without -fwasm-exceptions (clang), and with panic=abort (Rust)"),
+    ("threads", "compile it without -pthread and -matomics (clang), and for wasm32-wasip1, not wasip1-threads (Rust)"),
+    ("64-bit", "compile it for wasm32, without 64-bit addresses"),
+    ("memor", "link it as one module, without a second memory: -mno-multimemory (clang)"),
+    *(
+        (word, "compile it without garbage collection: from C, C++, Rust, Zig or Go")
+        for word in ("garbage", "reference", "types")
+    ),
+)
+"""What to change where a proposal is not run, by a word in its name; the first that fits."""
 COMPILE_HINT: Final = "compile it for wasm32-wasi, as docs/JOB.md shows"
 
-_TYPES, _IMPORTS, _FUNCTIONS, _MEMORY, _EXPORTS, _START = 1, 2, 3, 5, 7, 8
-_ORDER: Final = {
-    section: place
-    for place, section in enumerate((_TYPES, _IMPORTS, _FUNCTIONS, 4, _MEMORY, 13, 6, _EXPORTS, _START, 9, 12, 10, 11))
-}
-"""The place of each section; 13 (tags) and 12 (data count) came later than their neighbours."""
-_VALUE_TYPES: Final = {0x7F: "i", 0x7E: "I", 0x7D: "f", 0x7C: "F", 0x7B: "v", 0x70: "r", 0x6F: "x"}
+_TYPES, _IMPORTS, _FUNCTIONS, _TABLES, _MEMORY, _EXPORTS, _START = 1, 2, 3, 4, 5, 7, 8
+_TAGS: Final = 13
+_SECTIONS: Final = (_TYPES, _IMPORTS, _FUNCTIONS, _TABLES, _MEMORY, _TAGS, 6, _EXPORTS, _START, 9, 12, 10, 11)
+_ORDER: Final = {section: place for place, section in enumerate(_SECTIONS)}
+"""The place of each section; 13 (tags, of exceptions) and 12 (data count) came later than their neighbours."""
+_VALUE_TYPES: Final = {0x7F: "i", 0x7E: "I", 0x7D: "f", 0x7C: "F", 0x7B: "v", 0x70: "r"}
 _LETTERS: Final = "".join(_VALUE_TYPES.get(value, "?") for value in range(256)).encode()
 """The letter of each value type, "?" for those of proposals."""
 _KINDS: Final = ("function", "table", "memory", "global", "tag")
@@ -93,6 +114,12 @@ def check_module(raw: bytes, memory_bytes: int) -> None:
     Raises SpecError of the field `module`: NO_WASM, BAD_MODULE, MODULE_TOO_LARGE, UNKNOWN_IMPORT, NO_ENTRY, NO_MEMORY,
     UNSUPPORTED_MODULE, and of the field `resources.memory`: MEMORY_SHORT.
     """
+    check_declared(raw, memory_bytes)
+    validate(raw)
+
+
+def check_declared(raw: bytes, memory_bytes: int) -> None:
+    """Refuse by its declarations alone a module that no worker could start, as `check_module` does, and the page."""
     module = read_module(raw)
     for wanted in module.imports:
         _check_import(wanted)
@@ -105,10 +132,21 @@ def check_module(raw: bytes, memory_bytes: int) -> None:
         raise SpecError(
             f"resources.memory: the module starts with {format_size(needed)} of memory, and the job asks for "
             f"{format_size(had)}",
-            hint=f'write resources: {{memory: "{-(-needed >> 20)}MiB"}}, or more',
+            hint=f'write resources: {{memory: "{format_size(mib_ceil(needed) << 20)}"}}, or more',
             code="MEMORY_SHORT",
             field="resources.memory",
         )
+
+
+def validate(raw: bytes) -> None:
+    """Refuse a module that the engine of workers does not take. Raises SpecError UNSUPPORTED_MODULE or BAD_MODULE."""
+    why = brief(plain(refusal_of(wasi.ENGINE_CONFIG, raw)), MAX_REASON)
+    if off := _OFF.fullmatch(why):
+        _unsupported("garbage collection" if off["what"] == "gc" else off["what"], off["at"] or "")
+    if _PROPOSAL.search(why):
+        _refuse(f"uses what workers do not run: {why}", _without(why), "UNSUPPORTED_MODULE")
+    if why:
+        _bad(why)
 
 
 def check_size(size: int) -> None:
@@ -151,11 +189,12 @@ class _Reader:
         self.start: int | None = None
 
     def read(self, raw: bytes) -> Module:
-        """Read every section's frame, and what is in the six that matter here."""
+        """Read every section's frame, and what is in the seven that matter here."""
         readers: dict[int, Callable[[_Bytes], None]] = {
             _TYPES: self._types,
             _IMPORTS: self._imports,
             _FUNCTIONS: self._functions,
+            _TABLES: self._tables,
             _MEMORY: self._memories,
             _EXPORTS: self._exports,
             _START: self._start,
@@ -175,6 +214,8 @@ class _Reader:
             if place <= last:
                 _bad(f"section {section} is unknown, doubled or out of order")
             last = place
+            if section == _TAGS:
+                _unsupported("exceptions")
             if section in readers:
                 readers[section](body)
                 if body.at != body.end:
@@ -217,6 +258,12 @@ class _Reader:
 
     def _functions(self, body: _Bytes) -> None:
         self.functions.extend([body.number() for _ in range(body.count(MAX_FUNCTIONS))])
+
+    def _tables(self, body: _Bytes) -> None:
+        for _ in range(body.count(MAX_ENTRIES)):
+            if _VALUE_TYPES.get(body.byte()) != "r":
+                _unsupported("tables of a proposal")
+            _limits(body)
 
     def _memories(self, body: _Bytes) -> None:
         self.memories.extend([_limits(body) for _ in range(body.count(MAX_ENTRIES))])
@@ -387,8 +434,12 @@ def _refuse_file(raw: bytes) -> NoReturn:
     _refuse(f"is no WebAssembly module{what}", COMPILE_HINT, "NO_WASM")
 
 
-def _unsupported(what: str) -> NoReturn:
-    _refuse(f"uses {what}, which workers do not run", "compile it without", "UNSUPPORTED_MODULE")
+def _unsupported(what: str, at: str = "") -> NoReturn:
+    _refuse(f"uses {what}, which workers do not run{at}", _without(what), "UNSUPPORTED_MODULE")
+
+
+def _without(what: str) -> str:
+    return next((hint for word, hint in WITHOUT if word in what.lower()), "compile it without")
 
 
 def _bad(what: str) -> NoReturn:

@@ -6,26 +6,37 @@ Source: the pattern format of gitignore(5). One file per tree; nested ignore fil
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from functools import cache
 from typing import Final
 
 from hearth.base.errors import SpecError
+from hearth.base.found import IGNORE_FILE, KEEPER_FILE, PROJECT_FILE, WORKER_FILE
+from hearth.base.text import folded
 from hearth.storage.unixfs import Ignore
 
-FILE_NAME = ".hearthignore"
-ALWAYS = (".git/", ".hearth/", "__pycache__/", ".venv/", FILE_NAME)
-"""Rules that stand before the user's own, which may take them back with "!"."""
+USUAL: Final = ("__pycache__/", ".venv/", IGNORE_FILE)
+"""Rules that stand before the folder's own, which may take them back with "!"."""
+SECRETS: Final = (
+    *(".env", ".env.*", ".envrc", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".vault-token"),
+    *(".git-credentials", "stored_tokens", "kaggle.json", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_*_sk"),
+    *(".my.cnf", ".s3cfg", ".boto", "*.env", ".bash_history", ".zsh_history", "application_default_credentials.json"),
+    *(".ssh/", ".gnupg/", ".aws/", ".azure/", ".kube/", ".docker/", ".kaggle/", ".huggingface/", ".password-store/"),
+    *(PROJECT_FILE, WORKER_FILE, KEEPER_FILE),  # addresses of RPCs with their tokens
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),
+)
+"""Where passwords, tokens and private keys lie by the custom of the programs that read them."""
+ALWAYS: Final = (".git/", ".hearth/", *SECRETS)
+"""What no job takes, whatever a folder's own rules say: the folder may be a stranger's."""
 
 
-def load(root: Path) -> Ignore:
-    """Return the rules for packing `root`: ALWAYS, then the lines of its `.hearthignore`, if it has one."""
-    try:
-        text = (root / FILE_NAME).read_text()
-    except (FileNotFoundError, NotADirectoryError):
-        text = ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"{root / FILE_NAME} cannot be read: {error}", hint="hearth check job.yaml") from error
-    return parse("\n".join((*ALWAYS, text)))
+def no_job_takes(path: str, is_directory: bool) -> bool:
+    """Say whether a path is one that no job takes, by its last part and in whatever case that is written."""
+    return _always()(folded(path.rpartition("/")[2]), is_directory)
+
+
+@cache
+def _always() -> Ignore:
+    return parse("\n".join(ALWAYS))
 
 
 def parse(text: str) -> Ignore:
@@ -42,7 +53,8 @@ def parse(text: str) -> Ignore:
             rules.append((_compile(pattern.rstrip("/")), directories_only, keep))
         except re.error as error:
             raise SpecError(
-                f"ignore rule {line!r} (line {number}) is malformed: {error}", hint="hearth check job.yaml"
+                f"ignore rule {line!r} (line {number}) is malformed: {error}",
+                hint="correct it in .gitignore or .hearthignore",
             ) from error
 
     def ignored(path: str, is_directory: bool) -> bool:

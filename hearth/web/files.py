@@ -1,6 +1,6 @@
 """The page's built files and the one CID that names them all.
 
-`app/` is what `make web` built from web/, and it is committed; `app.cid` is its CID as a UnixFS folder, by which
+`app/` is what `make web` built from web/, and is in no commit; `app.cid` is its CID as a UnixFS folder, by which
 releases name it.
 """
 
@@ -55,18 +55,18 @@ def read_page(folder: Path = APP) -> Page:
 
 
 def require_named(page: Page, folder: Path = APP) -> None:
-    """Refuse a page that is not the one which was committed. Raises ConfigError OTHER_PAGE, NO_PAGE."""
+    """Refuse a page that is not the one which was built. Raises ConfigError OTHER_PAGE, NO_PAGE."""
     named = named_cid(folder)
     if page.cid != named:
         raise ConfigError(
-            f"the page in {folder} is {page.cid}, and {named} was installed: its files were changed since",
-            hint="install hearth-market again, or in a clone make web",
+            f"the page in {folder} is {page.cid}, and {named} was built: its files were changed since",
+            hint="install its wheel again, or in a clone make web",
             code="OTHER_PAGE",
         )
 
 
 def named_cid(folder: Path = APP) -> str:
-    """Return the CID by which the page was committed. Raises ConfigError NO_PAGE."""
+    """Return the CID of the page as it was built. Raises ConfigError NO_PAGE."""
     path = folder.with_suffix(".cid")
     try:
         return path.read_text(encoding="ascii").strip()
@@ -79,4 +79,4 @@ def _kind(path: Path) -> str:
 
 
 def _no_page(why: str) -> ConfigError:
-    return ConfigError(why, hint="install hearth-market again, or in a clone make web", code="NO_PAGE")
+    return ConfigError(why, hint="install its wheel again, or in a clone make web", code="NO_PAGE")

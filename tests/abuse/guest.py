@@ -107,6 +107,16 @@ def preallocated_file() -> None:
     stay()
 
 
+def unnamed_files() -> None:
+    """Hold files that have no name any more."""
+    held = []
+    for _ in range(40):
+        held.append(os.open("/out/x", os.O_CREAT | os.O_RDWR))
+        os.unlink("/out/x")
+        os.write(held[-1], bytes(4 * MIB))
+    stay()
+
+
 def log_bomb() -> None:
     for _ in range(60):
         sys.stdout.buffer.write(b"0123456789abcde\n" * (MIB >> 4))

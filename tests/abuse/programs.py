@@ -20,9 +20,9 @@ import pytest
 from tests.abuse.stage import GRACE_SECONDS, Sight
 from tests.worker.runtimes.engines import Mutation, as_root, host
 from tests.worker.wasm_tools import command
-from worker.runtimes import base, docker, walls, wasm
+from worker.runtimes import base, docker, docker_janitor, walls, wasm
 from worker.runtimes.base import used_bytes
-from worker.runtimes.docker_request import GUEST_UID
+from worker.runtimes.docker_request import GUEST_UIDS
 
 MIB = 1 << 20
 OUT_BYTES = 8 * MIB
@@ -93,6 +93,21 @@ def tmp_entries(most: int) -> Predicate:
     return lambda sight: any(
         len(os.listdir(found)) > most for found in sight.links() if Path(found).name.startswith(wasm.TMP_PREFIX)
     )
+
+
+def unnamed(most: int) -> Predicate:
+    """Say whether the files without a name that its processes have open take so many bytes."""
+
+    def hold(sight: Sight) -> bool:
+        held = {}
+        for pid in sight.pids:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                info = os.stat(f"/proc/{pid}/fd/{fd}")
+                if info.st_nlink == 0:
+                    held[info.st_ino] = info.st_blocks * 512
+        return sum(held.values()) > most
+
+    return hold
 
 
 def link(kind: str) -> Predicate:
@@ -178,7 +193,7 @@ def traced(sight: Sight) -> bool:
 def key_held(_: Sight) -> bool:
     """Say whether the kernel counts a key of this size among those of the guests' user."""
     rows = [line.split() for line in Path("/proc/key-users").read_text().splitlines()]
-    return any(row[0] == f"{GUEST_UID}:" and int(row[-1].partition("/")[0]) >= KEY_BYTES for row in rows)
+    return any(int(row[0].rstrip(":")) in GUEST_UIDS and int(row[-1].partition("/")[0]) >= KEY_BYTES for row in rows)
 
 
 def segment(sight: Sight) -> bool:
@@ -197,7 +212,7 @@ def drop_segments(tokens: set[str]) -> None:
     libc = ctypes.CDLL(None)
     for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
         row = line.split()
-        if int(row[3]) in sizes and int(row[7]) == GUEST_UID:
+        if int(row[3]) in sizes and int(row[7]) in GUEST_UIDS:
             libc.shmctl(int(row[1]), 0, None)
 
 
@@ -292,8 +307,12 @@ def writable_mounts(config: dict[str, Any]) -> None:
 
 
 def no_watcher(patch: pytest.MonkeyPatch) -> None:
-    for module in (docker, base):
-        patch.setattr(module, "over_cap", lambda *_: "")
+    for module in (docker_janitor, base):
+        patch.setattr(module, "over_cap", lambda *_, **__: "")
+
+
+def no_look(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(docker_janitor.Meter, "_beyond_names", lambda *_: False)
 
 
 def no_check(patch: pytest.MonkeyPatch) -> None:
@@ -331,6 +350,8 @@ DOCKER = [
         after=longest(1 << 39), remove=(limit("fsize", None),)),
     Row("hidden blocks", "preallocated_file", "96 MiB in an empty file", "seccomp: `fallocate` of mode 0", ("exit",),
         during=disk(90 * MIB), after=disk(90 * MIB), remove=(any_call,)),
+    Row("files without a name", "unnamed_files", "160 MiB in outputs of 8 MiB that no list shows",
+        "the look at what is open", ("output_over_cap",), during=lasting(unnamed(150 * MIB)), patch=no_look),
     Row("log bomb", "log_bomb", "60 MB of the engine's logs", "`LogConfig`", ("ok",),
         during=kept_logs, remove=(host(LogConfig={"Type": "json-file"}),)),
     Row("spinner", "spinner", "more cores than its own", "`NanoCpus`", ("timeout",),

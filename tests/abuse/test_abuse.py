@@ -44,6 +44,7 @@ from tests.worker.wasm_tools import from_c
 from worker.runtimes import wasm
 from worker.runtimes.base import OutputRule, RunRequest, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
+from worker.runtimes.docker_request import JANITOR_LABEL
 from worker.status import read_status
 
 pytestmark = [pytest.mark.docker, pytest.mark.e2e, pytest.mark.slow]
@@ -389,7 +390,7 @@ class Bench:
             """Change the body of the engine's create call, at the last moment before it is sent."""
             labels = config.get("Labels", {}).values()
             changes = [self.changes[label] for label in labels if label in self.changes]
-            if changes:
+            if changes and config["Labels"][JANITOR_LABEL] == "0":  # what measures a guest is no guest
                 config = json.loads(json.dumps(config))
                 for change in changes[0]:
                     change(config)
@@ -460,6 +461,7 @@ def pairs(ground: Ground) -> Iterator[dict[str, Pair]]:
     signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ROWS)
 def test_runtime__abuse_without_the_one_defence__succeeds(name: str, pairs: dict[str, Pair]) -> None:
     row, pair = ROWS[name], pairs[name]

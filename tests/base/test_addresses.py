@@ -3,6 +3,8 @@ are named."""
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 
 from hearth.base import addresses as subject
@@ -51,6 +53,41 @@ def test_is_local_name__by_its_own_words() -> None:
 )
 def test_is_public__address__also_one_inside_another(address: str, public: bool) -> None:
     assert subject.is_public(address) is public
+
+
+SPECIAL = (
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
+    *("192.0.0.0/29", "192.0.0.8/32", "192.0.0.9/32", "192.0.0.10/32", "192.0.0.170/31", "192.0.2.0/24"),
+    *("192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4"),
+    *("240.0.0.0/4", "255.255.255.255/32", "::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64"),
+    *("2001::/23", "2001::/32", "2001:1::1/128", "2001:1::2/128", "2001:1::3/128", "2001:2::/48", "2001:3::/32"),
+    *("2001:4:112::/48", "2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "3fff::/20", "5f00::/16"),
+    *("fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+)
+"""The registries of special-purpose addresses (iana.org), multicast, and fec0::/10, but for what leads to an address
+inside and the anycast of AS112, which anybody may ask."""
+
+
+@pytest.mark.parametrize("network", SPECIAL)
+def test_is_public__special_purpose_address__on_every_python_is_not(network: str) -> None:
+    found = ipaddress.ip_network(network)
+    asked = {str(found[at]) for at in (0, found.num_addresses // 2, -1)} | {str(found[found.num_addresses // 3])}
+    assert [one for one in asked if subject.is_public(one)] == []
+    if found.version == 4:
+        wrapped = [f"{prefix}{one}" for prefix in ("::", "::ffff:", "::ffff:0:", "64:ff9b::") for one in asked]
+        assert [one for one in wrapped if subject.is_public(one)] == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("1.1.1.1", "192.0.1.1", "192.31.196.1", "192.175.48.1", "100.63.255.255", "172.32.0.1", "223.255.255.255"),
+        *("::1.1.1.1", "::ffff:1.1.1.1", "::ffff:0:1.1.1.1", "64:ff9b::1.1.1.1", "2002:101:101::", "2001:200::1"),
+        *("2606:4700::1111", "2a00:1450::1", "2620:4f:8000::1"),
+    ],
+)
+def test_is_public__anybodys_address__is(address: str) -> None:
+    assert subject.is_public(address)
 
 
 @pytest.mark.parametrize(

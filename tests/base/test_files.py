@@ -56,3 +56,9 @@ def test_new_file__a_name_that_comes_meanwhile__keeps_what_it_is(tmp_path: Path)
         out.write(b"mine")
         (tmp_path / "new").write_text("theirs")
     assert (tmp_path / "new").read_text() == "theirs" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_new_file__in_a_folder_that_is_not_there__is_refused_with_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(BadDestination, match="cannot be written") as caught, new_file(tmp_path / "no" / "new"):
+        pass
+    assert caught.value.hint == f"mkdir -p {tmp_path / 'no'}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hearth.base.errors import ChainError, RefusedError
-from hearth.chain import answers
+from hearth.chain import answers, rollup
 from hearth.chain.answers import ProviderFailed, TooMuch, failure_of
 from hearth.chain.port import hex_of
 from tests.chain.test_rpc import ADDRESS, Provider, Rpc, block_json, chain, log_json, serving
@@ -293,3 +293,154 @@ def test_failure_of__a_missing_methods_code_alone__is_enough(code: int) -> None:
 
 def test_failure_of__a_reverts_code_alone__is_enough() -> None:
     assert isinstance(failure_of({"code": 3, "message": ""}, CALL), RefusedError)
+
+
+# ---- what is missing is never 0 ----
+
+
+def receipt_fields(**changes: Any) -> dict[str, Any]:
+    return {
+        "transactionHash": HASH,
+        "blockNumber": "0x3",
+        "blockHash": block_json(3)["hash"],
+        "status": "0x1",
+        "gasUsed": hex(50_000),
+        "effectiveGasPrice": "0x7",
+        "from": ADDRESS,
+        "to": ADDRESS,
+        "contractAddress": None,
+        "logs": [],
+        **changes,
+    }
+
+
+def transaction_fields() -> dict[str, Any]:
+    fees = {"gas": hex(60_000), "maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x1", "gasPrice": "0x6"}
+    where = {"blockNumber": "0x3", "blockHash": block_json(3)["hash"]}
+    return {
+        "hash": HASH,
+        "from": ADDRESS,
+        "to": ADDRESS,
+        "nonce": "0x0",
+        "value": "0x0",
+        "input": "0x",
+        **fees,
+        **where,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "fee"),
+    [
+        ({}, None),
+        ({"l1Fee": None}, None),
+        ({"l1Fee": "0x5"}, 5),
+        ({"l1Fee": "0x5", "operatorFee": "0x6"}, 11),
+        ({"l1Fee": "0x0", "operatorFeeScalar": hex(3 * 10**6), "operatorFeeConstant": "0x9"}, 150_009),
+        ({"l1Fee": "0x1", "operatorFeeScalar": "0x3", "daFootprintGasScalar": "0x190"}, 15_000_001),
+        ({"l1Fee": "0x1", "operatorFeeConstant": "0x2"}, 3),
+        ({"l1Fee": hex(2**200)}, 2**200),
+        ({"gasUsedForL1": "0x5", "l1BlockNumber": "0x9"}, None),  # Arbitrum, whose gas has it already
+    ],
+)
+def test_receipt__of_a_rollup__tells_what_it_took_beside_gas(fields: dict[str, Any], fee: int | None) -> None:
+    found = answers.receipt(receipt_fields(**fields))
+    assert found is not None and found.rollup_fee == fee and found.fee == 50_000 * 7 + (fee or 0)
+
+
+@pytest.mark.net
+def test_receipt__of_several_providers__what_one_leaves_out_another_says_and_most_are_believed() -> None:
+    with serving() as one, serving() as two, serving() as three:
+        every = (one, two, three)
+        for provider in every:
+            provider.on("eth_getBlockByNumber", lambda at, _: block_json(9 if at == "latest" else int(at, 16)))
+            provider.on("eth_getTransactionReceipt", lambda _: receipt_fields(l1Fee="0x5"))
+        digest = bytes.fromhex(HASH[2:])
+        one.on("eth_getTransactionReceipt", lambda _: receipt_fields(effectiveGasPrice=None))
+        heard: list[str] = []
+        found = chain(*every, on_fault=lambda name, why: heard.append(why)).receipt(digest)
+        assert found is not None and (found.gas_price, found.rollup_fee) == (7, 5) and heard == []
+        one.on("eth_getTransactionReceipt", lambda _: receipt_fields())
+        assert chain(one, two).receipt(digest).rollup_fee == 5, "what is missing is never 0"  # type: ignore[union-attr]
+        one.on("eth_getTransactionReceipt", lambda _: receipt_fields(l1Fee=hex(10**30)))
+        for order in (every, every[::-1], (two, one, three)):
+            found = chain(*order, on_fault=lambda name, why: heard.append(why)).receipt(digest)
+            assert found is not None and found.rollup_fee == 5, "a liar would end a budget for a day"
+        with pytest.raises(ChainError) as caught:
+            chain(one, two).receipt(digest)
+        assert caught.value.code == "NO_QUORUM"
+
+
+@pytest.mark.net
+@pytest.mark.parametrize("liar", range(3))
+def test_receipt__one_of_three_tells_fees_that_the_others_say_nothing_of__they_do_not_count(liar: int) -> None:
+    """One voice against silence won: an L1 fee on a chain without one took a key's balance and budget for a day."""
+    with serving() as one, serving() as two, serving() as three:
+        every = [one, two, three]
+        for provider in every:
+            provider.on("eth_getBlockByNumber", lambda at, _: block_json(9 if at == "latest" else int(at, 16)))
+            provider.on("eth_getBlockByHash", lambda *_: block_json(3))
+            provider.on("eth_getTransactionReceipt", lambda _: receipt_fields(effectiveGasPrice=None))
+            provider.on("eth_getTransactionByHash", lambda _: transaction_fields())
+        lies = {"l1Fee": hex(10**30), "effectiveGasPrice": hex(10**18)}
+        every[liar].on("eth_getTransactionReceipt", lambda _: receipt_fields(**lies))
+        found = chain(*every).receipt(bytes.fromhex(HASH[2:]))
+        assert found is not None and (found.gas_price, found.rollup_fee) == (5 + 1, None)
+        pair = chain(every[liar], every[liar - 1]).receipt(bytes.fromhex(HASH[2:]))
+        assert pair is not None and pair.gas_price == 5 + 1, "of two, the transaction tells the price"
+
+
+@pytest.mark.net
+@pytest.mark.parametrize("lie", [1, 10**30])
+def test_receipt__one_says_no_rollup_fee_and_one_lies__the_higher_word_counts(lie: int) -> None:
+    """A liar beside a provider that leaves the field out kept every receipt away: nothing that was sent ended."""
+    with serving() as one, serving() as two, serving() as three:
+        for provider in (one, two, three):
+            provider.on("eth_getBlockByNumber", lambda at, _: block_json(9 if at == "latest" else int(at, 16)))
+            provider.on("eth_getBlockByHash", lambda *_: block_json(3))
+        one.on("eth_getTransactionReceipt", lambda _: receipt_fields(l1Fee="0x5"))
+        two.on("eth_getTransactionReceipt", lambda _: receipt_fields())
+        three.on("eth_getTransactionReceipt", lambda _: receipt_fields(l1Fee=hex(lie)))
+        found = chain(one, two, three).receipt(bytes.fromhex(HASH[2:]))
+        assert found is not None and found.rollup_fee == max(5, lie)
+
+
+@pytest.mark.net
+def test_fees__headers_without_a_base_fee__go_by_the_price_of_gas() -> None:
+    with serving() as provider:
+        provider.on("eth_getBlockByNumber", lambda *_: {k: v for k, v in block_json(4).items() if k[:4] != "base"})
+        provider.on("eth_gasPrice", lambda: hex(7 * 10**9))
+        provider.on("eth_maxPriorityFeePerGas", lambda: "0x1")
+        fees = chain(provider).fees()
+        assert (fees.base_fee, fees.priority_fee, fees.beside) == (7 * 10**9, 1, 0)
+
+
+@pytest.mark.net
+@pytest.mark.parametrize(
+    ("oracle", "refuses", "estimate"),
+    [
+        (rollup.ORACLES[0], False, 100 + 70_000),
+        (rollup.ORACLES[0], True, 100),
+        (rollup.ORACLES[1], True, 100),
+        ("", True, 0),
+    ],
+)
+def test_rollup_fee__chain_has_an_oracle__asks_it_of_the_data_and_the_gas(
+    oracle: str, refuses: bool, estimate: int
+) -> None:
+    def answer(call: dict[str, str], _: Any) -> str:
+        if call["to"] != oracle:
+            return "0x"
+        if call["data"].startswith("0x49948e0e"):
+            assert call["data"].count("abcdef") in (0, 1)
+            return "0x" + (100).to_bytes(32, "big").hex()
+        if refuses:
+            raise Rpc(3, "execution reverted")
+        return "0x" + int(call["data"][10:], 16).to_bytes(32, "big").hex()
+
+    with serving() as provider:
+        provider.on("eth_call", answer)
+        port = chain(provider)
+        assert [port.rollup_fee(b"\xab\xcd\xef", 70_000) for _ in range(2)] == [estimate] * 2
+        if not oracle:
+            assert provider.counts["eth_call"] == len(rollup.ORACLES), "found out once"

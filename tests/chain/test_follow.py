@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from eth_account import Account
+from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError
-from hearth.chain.follow import LAG_SECONDS, Cursor, Tick
+from hearth.chain.follow import AUDIT, LAG_SECONDS, Cursor, Tick
 from hearth.chain.port import Block, Log
-from tests.kit.fake_chain import Event, FakeChain, Fault
+from tests.kit.fake_chain import Effect, Event, FakeChain, Fault, bloom_of
 
+ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = "0x" + "ab" * 20
 OTHER = "0x" + "cd" * 20
 TOPIC, SECOND = keccak(b"Posted()"), keccak(b"Settled()")
@@ -26,7 +31,7 @@ def event(n: int, address: str = ADDRESS, topic: bytes = TOPIC) -> Event:
 class Reader:
     """A consumer as a daemon is one: rows by block hash, orphaned with their block."""
 
-    def __init__(self, chain: FakeChain, path: Path | None = None, **options: int) -> None:
+    def __init__(self, chain: FakeChain, path: Path | None = None, **options: Any) -> None:
         self.chain = chain
         self.path = path
         self.options = options
@@ -77,6 +82,16 @@ def test_read__a_long_chain__catches_up_in_ranges_then_by_hash() -> None:
     assert reader.rows == reader.expected() and len(reader.rows) == 100
     assert reader.cursor.position == 300
     assert chain.counts["logs"] < 6 + 17, "ranges far from the head, and no request where the bloom says nothing"
+
+
+@pytest.mark.parametrize("topics", [(), (TOPIC, SECOND)])
+def test_read__blocks_of_others_before_blooms_are_known__keep_nobody_waiting(topics: tuple[bytes, ...]) -> None:
+    """A block is asked for while no bloom is believed; that it holds no log of ours is what its bloom says."""
+    chain = FakeChain()
+    for n in range(5):
+        chain.mine([event(n, OTHER)])
+    cursor = Cursor(chain, [ADDRESS], 0, topics=topics)
+    assert cursor.read().behind == 0 and cursor.suspicions == 0
 
 
 def test_read__without_advance__repeats_itself() -> None:
@@ -308,6 +323,111 @@ def test_read__busy_chain_and_a_log_left_out_once__is_asked_for_again_at_once() 
     assert reader.rows == reader.expected() and len(reader.rows) == 1
 
 
+class Doubted(FakeChain):
+    """A chain of which one provider of several announces, in each block, a log of ours that is not there."""
+
+    def _make_block(self, number: int, parent: bytes, timestamp: int, events: Sequence[Event] = ()) -> Block:
+        made = super()._make_block(number, parent, timestamp, events)
+        return made.announcing([made, made, replace(made, bloom=bloom_of([event(0), event(0, topic=SECOND)]))])
+
+
+def test_read__one_of_three_announces_a_log_in_each_block__holds_nothing_up_and_hides_none() -> None:
+    """Each block was waited for, and every cursor fell further behind for good."""
+    chain = Doubted()
+    reader = Reader(chain, blooms=True)
+    for _ in range(6):
+        chain.mine()
+        tick = reader.cursor.read()
+        reader.cursor.advance(tick)
+        assert tick.behind == 0
+    chain.mine([event(1)])
+    hide(chain, [1], times=1)
+    reader.run()
+    assert reader.rows == reader.expected() and len(reader.rows) == 1, "it is asked for again at once"
+
+
+def forged() -> Event:
+    """Return a stranger's log that makes a bloom announce our contract: such topics take a second to find."""
+    wanted, topics, number = bloom_bits(ADDRESS), [TOPIC], 0
+    while wanted:
+        topic = number.to_bytes(32, "big")
+        if wanted & bloom_bits(topic.hex()):
+            topics.append(topic)
+            wanted &= ~bloom_bits(topic.hex())
+        number += 1
+    return Event(OTHER, tuple(topics), b"")
+
+
+def bloom_bits(item: str) -> int:
+    return int.from_bytes(bloom_of([Event("0x" + item.removeprefix("0x"), (), b"")]), "big")
+
+
+def test_read__a_strangers_logs_announce_ours_in_each_block__hold_nothing_up_and_hide_none() -> None:
+    """One transaction a block kept every cursor 64 blocks behind, and no keeper caught up again."""
+    chain = FakeChain()
+    reader = Reader(chain, blooms=True)
+    behind = []
+    for _ in range(40):
+        chain.mine([forged()])
+        tick = reader.cursor.read()
+        reader.cursor.advance(tick)
+        behind.append(tick.behind)
+    assert max(behind) <= 5 and behind[10:] == [0] * 30
+    chain.mine([event(1), forged()])
+    hide(chain, [1], times=2)
+    for _ in range(AUDIT + 1):
+        chain.mine([forged()])
+        reader.run()
+    assert reader.rows == reader.expected() and len(reader.rows) == 1, "it is asked for again once it is late"
+
+
+def crowded(reader: Reader) -> Reader:
+    """Let strangers' logs have been waited for in vain, so that nobody waits for what a bloom announces."""
+    for _ in range(4):
+        reader.chain.mine([forged()])
+        for _ in range(4):
+            tick = reader.cursor.read()
+            reader.apply(tick)
+            reader.cursor.advance(tick)
+    return reader
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_read__one_of_a_blocks_logs_comes_late__is_read_then_and_blooms_are_still_believed(
+    tmp_path: Path, restarted: bool
+) -> None:
+    """What was believed against its bloom is asked for again, not only blocks without any log; the bloom was right."""
+    reader = crowded(Reader(FakeChain(), tmp_path / "cursor.db", blooms=True))
+    reader.chain.mine([event(1), event(2, topic=SECOND)])
+    hide(reader.chain, [2], times=2)
+    reader.run()
+    if restarted:
+        reader.cursor.close()
+        reader.cursor = reader.open()
+    for _ in range(AUDIT + 1):
+        reader.chain.mine([forged()])
+        reader.run()
+    assert reader.rows == reader.expected() and len(reader.rows) == 2
+    assert reader.cursor.blooms is True
+
+
+def test_read__audit_at_a_provider_that_is_behind__forgets_nothing_above_its_head(monkeypatch: Any) -> None:
+    reader = crowded(Reader(FakeChain(), blooms=True))
+    while len(reader.cursor._passed) < AUDIT - 1:
+        reader.chain.mine([forged()])
+        reader.run()
+    reader.chain.mine([event(1), forged()])
+    hide(reader.chain, [1], times=2)
+    reader.run()
+    with monkeypatch.context() as late, pytest.raises(ChainError):
+        late.setattr(reader.chain, "head", lambda: reader.chain._blocks[-2].block)
+        reader.cursor.read()
+    for _ in range(AUDIT + 1):
+        reader.chain.mine([forged()])
+        reader.run()
+    assert reader.rows == reader.expected() and len(reader.rows) == 1
+
+
 def test_read__one_percent_of_logs_left_out_at_random__none_is_missed() -> None:
     rng = random.Random(7)
     chain = FakeChain()
@@ -406,3 +526,113 @@ def test_read__provider_late_now_and_then__never_adds_up(depth: int = 3) -> None
             reader.cursor.read()
         chain._blocks.extend(reversed(hidden))
         reader.run()
+
+
+# ---- what a bloom is worth ----
+
+
+class Blind(FakeChain):
+    """A chain that leaves blooms empty from one block on, up to another."""
+
+    def __init__(self, first: int = 0, last: int = 10**9) -> None:
+        self.empty = range(first, last)
+        super().__init__()
+
+    def _make_block(self, number: int, parent: bytes, timestamp: int, events: Sequence[Event] = ()) -> Block:
+        made = super()._make_block(number, parent, timestamp, events)
+        return replace(made, bloom=bytes(256)) if number in self.empty else made
+
+
+def follow(chain: FakeChain, reader: Reader, blocks: Sequence[Sequence[Event]]) -> int:
+    """Mine one block after the other and read each; return how often logs were asked for."""
+    before = chain.counts["logs"]
+    for events in blocks:
+        chain.mine(events)
+        reader.run()
+    return chain.counts["logs"] - before
+
+
+def test_read__chain_leaves_blooms_empty__every_block_is_asked_and_no_log_is_missed() -> None:
+    """Worker and keeper were blind, without a word: no event was seen, and jobs stayed open for ever."""
+    chain = Blind()
+    reader = Reader(chain)
+    assert follow(chain, reader, [[], [event(1)], [], [event(2)], []]) >= 5
+    assert reader.rows == reader.expected() and len(reader.rows) == 2 and reader.cursor.blooms is False
+
+
+@pytest.mark.parametrize("witnessed", [True, False])
+def test_read__blooms_were_seen_to_announce__a_block_without_ours_costs_no_request(witnessed: bool) -> None:
+    """The block of the market's creation is such a sight, and so is each log of ours."""
+    chain = FakeChain()
+    chain.set_balance(ACCOUNT.address, 10**18)
+    tx_hash = chain.send_raw(logging_transaction(chain))
+    chain.mine([] if witnessed else [event(1)])
+    reader = Reader(chain, witness=tx_hash if witnessed else None)
+    reader.run()
+    asked = follow(chain, reader, [[], [event(2, OTHER)], [], [event(3)], []])
+    assert asked == 1 and reader.rows == reader.expected() and reader.cursor.blooms is True
+    reader.cursor.close()
+
+
+@pytest.mark.parametrize("depth", [4, 64])
+def test_read__witness_is_in_a_block_that_does_not_announce_it__blooms_are_not_believed(depth: int) -> None:
+    chain = Blind(0, 2)
+    chain.set_balance(ACCOUNT.address, 10**18)
+    tx_hash = chain.send_raw(logging_transaction(chain))
+    chain.mine()
+    reader = Reader(chain, witness=tx_hash, depth=depth)
+    assert follow(chain, reader, [[], []]) >= 2 and reader.cursor.blooms is False
+
+
+@pytest.mark.parametrize("quiet", range(1, AUDIT + 2))
+def test_read__chain_stops_filling_blooms__what_was_hidden_is_read_a_few_blocks_later(quiet: int) -> None:
+    chain = Blind(first=10)
+    reader = Reader(chain)
+    follow(chain, reader, [[event(1)], *([[]] * 8)])
+    assert reader.cursor.blooms is True
+    follow(chain, reader, [[event(2)], *([[]] * quiet)])
+    follow(chain, reader, [[event(3)], *([[]] * (AUDIT - 2))])
+    assert reader.rows == reader.expected() and len(reader.rows) == 3 and reader.cursor.blooms is False
+
+
+def test_read__one_bloom_is_empty_where_hardly_a_block_is_passed__its_log_is_read_before_it_is_out_of_reach() -> None:
+    chain = Blind(first=12, last=13)
+    reader = Reader(chain, depth=20)
+    follow(chain, reader, [[event(n)] for n in range(12 + 21)])
+    assert reader.rows == reader.expected() and reader.cursor.blooms is False
+
+
+def test_read__old_blooms_are_full_and_the_newest_log_is_not_announced__is_found_in_catching_up() -> None:
+    chain = Blind(first=50)
+    for n in range(60):
+        chain.mine([event(n)])
+    chain.mine(count=30)
+    reader = Reader(chain, depth=16, span=1_000)
+    reader.run()
+    assert reader.cursor.blooms is False and reader.rows == reader.expected()
+
+
+def test_read__chain_goes_back_below_what_an_audit_would_ask_for__goes_on() -> None:
+    chain = FakeChain()
+    reader = Reader(chain)
+    follow(chain, reader, [[event(1)], *([[]] * (AUDIT - 1))])
+    chain.reorg(10, remine=[()])
+    real = chain.logs
+
+    def logs(*asked: Any, **where: Any) -> list[Log]:
+        assert where.get("to_block", 0) <= chain._blocks[-1].block.number, "clients refuse what is beyond their head"
+        return real(*asked, **where)
+
+    chain.logs = logs  # type: ignore[method-assign]
+    follow(chain, reader, [[event(2)], *([[]] * 2 * AUDIT)])
+    assert reader.rows == reader.expected() and reader.cursor.blooms is True
+
+
+def logging_transaction(chain: FakeChain) -> bytes:
+    """Return a signed transaction that logs, when it is mined."""
+    target = "0x" + "ee" * 20
+    chain.on_send(target, b"\1\2\3\4", lambda tx, block: Effect(events=(Event(target, (SECOND,), b""),)))
+    fields = {"type": 2, "chainId": 31337, "nonce": 0, "gas": 90_000, "maxFeePerGas": 10**10, "value": 0}
+    call = {"maxPriorityFeePerGas": 1, "data": b"\1\2\3\4", "to": to_checksum_address(target)}
+    signed = ACCOUNT.sign_transaction({**fields, **call})
+    return bytes(signed.raw_transaction)

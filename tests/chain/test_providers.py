@@ -14,7 +14,7 @@ from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError, RefusedError
 from hearth.chain import providers as module
-from hearth.chain.port import Call, hex_of
+from hearth.chain.port import Call, Signed, hex_of
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
@@ -95,12 +95,35 @@ LIES = {
         lambda at, _: {**block_json(HEAD if at == "latest" else int(at, 16)), "baseFeePerGas": "0x0"},
         lambda port: port.fees().base_fee == 5,
     ),
-    "a bloom that hides logs": (
-        "eth_getBlockByNumber",
-        lambda at, _: {**block_json(HEAD if at == "latest" else int(at, 16)), "logsBloom": "0x" + "ff" * 256},
-        lambda port: port.block(7).bloom == bytes(256),
-    ),
 }
+
+
+@pytest.mark.parametrize(
+    ("said", "count", "bloom", "doubted"),
+    [
+        ("00" * 256, 2, b"\xff" * 256, True),
+        ("00" * 256, 3, b"\xff" * 256, False),
+        ("", 2, b"", True),
+        (None, 3, b"", False),
+    ],
+    ids=["zeros, two", "zeros, three", "empty", "missing"],
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_several__one_announces_no_log_and_another_does__it_hides_none_and_is_no_liar(
+    three: list[Provider], first: int, said: str | None, count: int, bloom: bytes, doubted: bool
+) -> None:
+    """There are providers that fill no blooms: one of two stopped a worker so, one of three was taken for a liar."""
+    for number, one in enumerate(three):
+        told = "ff" * 256 if number != first else said
+        field = {"logsBloom": None if told is None else "0x" + told}
+        one.on(
+            "eth_getBlockByNumber",
+            lambda at, _, field=field: {**block_json(HEAD if at == "latest" else int(at, 16)), **field},
+        )
+    heard: list[str] = []
+    port = chain(*three[:count], on_fault=lambda name, why: heard.append(why))
+    assert port.head().bloom == bloom and port.block(7).bloom == bloom and heard == []  # type: ignore[union-attr]
+    assert port.head().doubted is doubted, "what no more than half announce is no reason to wait for a log"
 
 
 def read_logs(port: RpcChain) -> list[Any]:
@@ -340,10 +363,10 @@ def test_receipt__beyond_what_was_signed__is_its_providers_lie(three: list[Provi
     for one in three:
         one.on("eth_getTransactionReceipt", lambda _: of_block(3))
     three[0].on("eth_getTransactionReceipt", lambda _: of_block(3, **beyond))
-    found = chain(*three[:2]).receipt(TX, gas=21_000, max_fee=9)
+    found = chain(*three[:2]).receipt(TX, signed=Signed(21_000, 9, 1))
     assert found is not None and (found.gas_used, found.gas_price) == (21_000, 1)
     with pytest.raises(ChainError) as caught:
-        chain(three[0]).receipt(TX, gas=21_000, max_fee=9)
+        chain(three[0]).receipt(TX, signed=Signed(21_000, 9, 1))
     assert caught.value.code == "RPC_LIES" and caught.value.retryable and "signed for" in caught.value.message
 
 

@@ -48,7 +48,7 @@ class Provider:
     """A JSON-RPC server whose answers a test scripts by method."""
 
     def __init__(self) -> None:
-        self.answers: dict[str, Callable[..., Any]] = {"eth_chainId": lambda: "0x7a69"}
+        self.answers: dict[str, Callable[..., Any]] = {"eth_chainId": lambda: "0x7a69", "eth_call": lambda *_: "0x"}
         self.counts: Counter[str] = Counter()
         self.url = ""
         self.release = threading.Event()
@@ -580,6 +580,18 @@ def test_logs__by_block_hash__refuses_another_blocks_log(provider: Provider) -> 
     provider.on("eth_getLogs", lambda q: [log_json(4)])
     with pytest.raises(ChainError):
         chain(provider).logs([ADDRESS], block_hash=wanted)
+
+
+def test_logs__indexes_count_in_each_transaction__are_in_the_chains_order_and_none_twice(provider: Provider) -> None:
+    def at(turn: int, index: int) -> dict[str, Any]:
+        return {**log_json(3, index), "transactionHash": hex_of(bytes([turn]) * 32), "transactionIndex": hex(turn)}
+
+    provider.on("eth_getLogs", lambda q: [at(2, 0), at(1, 1), at(1, 0), at(2, 1)])
+    found = chain(provider).logs([ADDRESS], from_block=3, to_block=3)
+    assert [(log.tx_hash[0], log.log_index) for log in found] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    provider.on("eth_getLogs", lambda q: [at(1, 0), at(1, 0)])
+    with pytest.raises(ChainError, match="a log twice"):
+        chain(provider).logs([ADDRESS], from_block=3, to_block=3)
 
 
 def test_logs__topics__are_sent_as_alternatives(provider: Provider) -> None:

@@ -914,6 +914,73 @@ def test_start__days_budget__is_kept_with_what_waits_and_the_last_quarter_is_for
     rig.journal.close()
 
 
+@pytest.mark.parametrize("estimated", [True, False])
+def test_start__rollup_takes_a_fee_beside_gas__the_days_budget_holds_with_it_to_the_wei(
+    tmp_path: Path, estimated: bool
+) -> None:
+    """No signature bounds that fee: what is kept for it is twice an estimate, or as much as receipts have shown."""
+    rig = Rig(tmp_path)
+    gas = rig.chain.gas_estimate * 12 // 10
+    most = gas * (2 * rig.chain.base_fee + rig.chain.priority_fee)
+    taken = 3 * most
+    rig.chain.rollup_fee_of = lambda tx: taken
+    rig.chain.rollup_estimate = taken * 2 // 3 if estimated else 0
+    rig.sender.config = replace(rig.config, day_budget=20 * most)
+    sent = 0
+    with pytest.raises(ChainError) as caught:
+        for sent in range(200):
+            rig.sender.send(CALL, key=str(sent))
+    assert caught.value.code == "SPEND_CAP" and sent > 3
+    spent = 10 * ETHER - rig.chain.balance(ADDRESS)
+    assert rig.journal.spent() == spent == sum(one.fee for one in rig.journal.intents(TxState.MINED, TxState.FINAL))
+    assert spent <= 20 * most < spent + 2 * taken
+    assert rig.sender.why_capped(rig.chain.base_fee, gas) if not estimated else True
+    rig.journal.close()
+
+
+@pytest.mark.parametrize("budget", [None, 10 * ETHER])
+def test_start__one_receipt_told_a_rollup_fee_beyond_reason__the_key_goes_on(
+    tmp_path: Path, budget: int | None
+) -> None:
+    """A word of 10**30 wei, once, and nothing could be paid for a day: FUNDS_SHORT, or SPEND_CAP."""
+    rig = Rig(tmp_path)
+    rig.sender.config = replace(rig.config, day_budget=budget)
+    real = rig.chain.receipt
+    rig.chain.receipt = lambda *a, **k: (  # type: ignore[method-assign]
+        None if (found := real(*a, **k)) is None else replace(found, rollup_fee=10**30)
+    )
+    rig.sender.send(CALL, key="a")
+    rig.chain.receipt = real  # type: ignore[method-assign]
+    lie = rig.journal.rollup_fee()
+    costs = [rig.sender.send(OTHER, key=str(number)).fee for number in range(9)]
+    assert rig.journal.spent() == 10 * ETHER - rig.chain.balance(ADDRESS) + lie, (
+        "it is the cost of one, not of the rest"
+    )
+    assert len(rig.mined()) == 10 and 0 < lie < 100 * min(costs)
+    rig.journal.close()
+
+
+def test_start__what_a_rollup_takes_is_more_than_the_effect_is_worth__is_not_signed(rig: Rig) -> None:
+    gas = rig.chain.gas_estimate * 12 // 10
+    rig.chain.rollup_estimate = gas * GWEI
+    rig.sender.start(CALL, key="worth it", ceiling=3 * GWEI)
+    with pytest.raises(ChainError) as caught:
+        rig.sender.start(CALL, key="not", ceiling=3 * GWEI - 1)
+    assert caught.value.code == "FEE_CAP"
+    rig.chain.set_balance(ADDRESS, gas * (3 * GWEI))
+    with pytest.raises(FundsError):
+        rig.sender.start(CALL, key="short")
+    assert len(rig.chain.sent) == 1
+
+
+def test_finish__receipt_comes_later_than_the_transaction__is_waited_for(rig: Rig) -> None:
+    """It was given up after three looks: `submit` failed though the job was posted, and its gas was free."""
+    hidden = [True]
+    rig.chain.late = lambda _: hidden[0] and rig.now < 30
+    assert rig.sender.send(CALL, key="k").fee == 10 * ETHER - rig.chain.balance(ADDRESS) == rig.journal.spent()
+    assert rig.now >= 30 and len(rig.mined()) == 1
+
+
 def test_start__pools_are_full__the_same_bytes_again_at_the_same_fee_and_no_error(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1025,7 +1092,7 @@ def test_reconcile__base_fee_times_8_and_a_dropped_pool_on_anvil__all_is_mined_w
         last = journal.attempts(waits.intent)[-1]
         with pytest.raises(ChainError) as caught:
             cheap = Bid(last.max_fee, last.priority_fee)
-            chain.send_raw(sender._sign(Call(TARGET, b"", 8), 6, last.gas, cheap).raw)
+            chain.send_raw(sender._sign(Call(TARGET, b"", 8), 6, last.gas, cheap, 0).raw)
         assert caught.value.code == "UNDERPRICED"
         sender.reconcile()
         chain.rpc("evm_mine")

@@ -13,6 +13,7 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain.port import Call, Receipt
+from hearth.chain.rollup import MOST_KEPT_TIMES, MOST_TIMES
 from hearth.chain.tx_journal import SCHEMA, SignedTx, TxJournal, TxState
 from tests.kit.evm import ROOT
 
@@ -246,14 +247,70 @@ def test_prune__old_and_finished__is_forgotten(tmp_path: Path) -> None:
     journal.close()
 
 
+# ---- what was spent ----
+
+
+@pytest.mark.parametrize(
+    ("kept", "told", "taken"),
+    [
+        (0, None, 0),
+        (0, 6, 6),
+        (0, 10**30, MOST_TIMES * 150_000),
+        (9, None, 9),
+        (9, 6, 6),
+        (9, 10**30, MOST_KEPT_TIMES * 9),
+    ],
+)
+def test_mined__receipt_tells_a_rollup_fee_beyond_reason__the_most_within_it_counts(
+    tmp_path: Path, kept: int, told: int | None, taken: int
+) -> None:
+    journal = open_journal(tmp_path)
+    intent = journal.signed(journal.intend("a", CALL), 1, replace(ATTEMPT, rollup_fee=kept))
+    found = journal.mined(intent, replace(receipt(tx_hash=ATTEMPT.hash), gas_used=50_000, rollup_fee=told))
+    assert found.rollup_fee == journal.rollup_fee() == taken and journal.spent() == 150_000 + taken
+    journal.close()
+
+
+def test_mined__receipt_says_no_gas_and_no_rollup_fee__costs_what_was_kept(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    attempt = replace(ATTEMPT, rollup_fee=10**20)
+    for key, gas, beside in (("a", 0, None), ("b", 50_000, 7)):
+        one = replace(attempt, hash=key.encode() * 32)
+        intent = journal.signed(journal.intend(key, CALL), ord(key), one)
+        told = replace(receipt(tx_hash=one.hash), gas_used=gas, rollup_fee=beside)
+        assert journal.mined(intent, told).fee == (60_000 * 3 + 10**20 if beside is None else 50_000 * 3 + 7)
+    assert journal.spent() == 60_000 * 3 + 10**20 + 50_000 * 3 + 7 and journal.rollup_fee() == 10**20
+    journal.close()
+
+
+def test_spent__given_up_for_a_nonce_that_nobody_is_known_to_have_used__counts_until_that_is_known(
+    tmp_path: Path,
+) -> None:
+    journal = open_journal(tmp_path)
+    intent = journal.signed(journal.intend("k", CALL), 4, ATTEMPT)
+    journal.replaced(intent, "another transaction used its nonce")
+    assert journal.spent() == ATTEMPT.gas * ATTEMPT.max_fee
+    other = journal.signed(journal.intend("other", CALL), 4, replace(ATTEMPT, hash=b"\x0c" * 32))
+    journal.mined(other, receipt(tx_hash=b"\x0c" * 32))
+    assert journal.spent() == 50_000 * 3
+    journal.close()
+
+
 # ---- files of other versions ----
 
 
-@pytest.fixture
-def old_journal(tmp_path: Path) -> Path:
-    """A journal as hearth 0.1.0 wrote it, with one mined, one failed and two waiting intents, one of them replaced."""
+@pytest.fixture(params=range(SCHEMA.version))
+def old_journal(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A journal of each version before, with one mined, one failed and two waiting intents, one of them replaced.
+
+    hearth 0.1.0 wrote the first; the others are it, brought up to their version.
+    """
     path = tmp_path / "tx.db"
     path.write_bytes(lzma.decompress((ROOT / "tests" / "data" / "tx-journal-0.1.0.db.xz").read_bytes()))
+    with sqlite3.connect(path) as db:
+        for statement in ";".join(SCHEMA.steps[: request.param]).split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version={request.param}")
     return path
 
 
@@ -295,11 +352,13 @@ def test_journal__file_of_the_version_before__has_the_tables_of_a_new_one(tmp_pa
 def test_journal__killed_while_it_is_brought_up_to_date__is_as_it_was(old_journal: Path) -> None:
     """All of it is one transaction: the version and the column come together."""
     db = sqlite3.connect(old_journal, isolation_level=None)
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    columns = db.execute("PRAGMA table_info(intents)").fetchall()
     db.execute("CREATE TRIGGER full BEFORE INSERT ON meta BEGIN SELECT RAISE(ABORT, 'no more'); END")
     with pytest.raises(ConfigError, match="damaged"):
         TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
-    assert db.execute("PRAGMA user_version").fetchone() == (0,)
-    assert "ceiling" not in {row[1] for row in db.execute("PRAGMA table_info(intents)")}
+    assert db.execute("PRAGMA user_version").fetchone() == (version,)
+    assert db.execute("PRAGMA table_info(intents)").fetchall() == columns
     db.execute("DROP TRIGGER full")
     db.close()
     TxJournal(old_journal, **OLD).close()  # type: ignore[arg-type]
@@ -312,5 +371,5 @@ def test_journal__file_of_a_newer_version__is_refused_and_left_alone(old_journal
     for _ in range(2):
         with pytest.raises(ConfigError, match="newer version") as caught:
             TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
-        assert caught.value.code == "WRONG_JOURNAL" and "--upgrade" in caught.value.hint
+        assert caught.value.code == "WRONG_JOURNAL" and "hearth_market" in caught.value.hint
     assert old_journal.read_bytes()[100:] == before[100:]

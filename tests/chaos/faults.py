@@ -26,7 +26,7 @@ from tests.kit.liars import Lie
 from tests.kit.running import Process, wait
 
 READY_SECONDS = 60.0
-DISK = 96 * MIB
+DISK = 384 * MIB
 HOUR = 3600
 JUMPS = (2 * HOUR, -2 * HOUR, 24 * HOUR)
 LIE_SECONDS = 20.0

@@ -23,7 +23,7 @@ from tests.chaos.evidence import lacking
 from tests.chaos.market import ChaosMarket, Keeper, Lane, of_job, states_in
 from tests.chaos.processes import Child
 from tests.kit.running import Process, wait
-from tests.kit.town import EXAMPLES, hearth
+from tests.kit.town import example_text, hearth
 from tests.worker.runtimes.engines import BUSYBOX
 from worker.journal import Moment
 
@@ -362,8 +362,10 @@ RUNS: dict[str, Callable[[ChaosMarket, Plan, Result], None]] = {
 
 def _job_file(market: ChaosMarket, runtime: str, name: str) -> Path:
     """Write the file of a job of its own that nobody takes: nobody asks as little."""
-    program = f"module: {EXAMPLES / 'failing' / 'failing.wasm'}" if runtime == "wasm" else f'image: "{BUSYBOX}"'
-    path = market.home / f"{name}.yaml"
+    folder = market.home / "jobs"
+    example_text("failing", folder)
+    program = "module: ./failing.wasm" if runtime == "wasm" else f'image: "{BUSYBOX}"'
+    path = folder / f"{name}.yaml"
     path.write_text(
         f"""version: 1
 name: "{name.replace(".", "-").replace("_", "-")}"

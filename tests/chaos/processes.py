@@ -1,7 +1,7 @@
 """The project's programs as processes that start in a tenth of the time: forked from a server with their imports done.
 
-What runs is what `python -m worker`, `python -m keeper` and `hearth` run, each with a process group, an environment and
-a working folder of its own. A campaign starts some thousands of them.
+What runs is what `python -P -m worker`, `python -P -m keeper` and `hearth` run, each with a process group, an
+environment and a working folder of its own. A campaign starts some thousands of them.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from tests.kit.running import wait
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", ["machines", "strangers"])
 def test_gentle_faults__each_once__nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     need_anvil()

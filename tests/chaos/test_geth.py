@@ -30,10 +30,10 @@ from tests.kit.geth import CHAIN_ID, NOBODY, Geth, need_geth
 from tests.kit.own_market import OwnMarket
 from tests.kit.require import require
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES
+from tests.kit.town import example_text
 from tools.services.geth import BLOCK_GAS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.deep, pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +78,10 @@ def job_file(market: OwnMarket, name: str, epochs: int) -> str:
 
     Its lease is long: a chain that went back shows one that began before all that a test did since.
     """
-    folder, path = EXAMPLES / "digits", market.home / f"{name}.yaml"
-    text = (folder / "job.yaml").read_text().replace("./digits", str(folder / "digits"))
+    path = market.home / f"{name}.yaml"
     path.write_text(
-        text.replace("name: digits", f"name: {name}")
+        example_text("digits", market.home)
+        .replace("name: digits", f"name: {name}")
         .replace('"20"', f'"{epochs}"')
         .replace("runtime: 60s", "runtime: 20m")
         + "match: {newcomers: true}\n"

@@ -62,8 +62,8 @@ def _command_faults(command: str) -> Iterator[str]:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         if not re.search(rf"^{re.escape(words[1])}:", makefile, re.MULTILINE):
             yield f"{command}: no such target"
-    elif words[:2] == ["python", "-m"]:
-        module = ROOT / words[2].replace(".", "/")
+    elif words[0] == "python" and "-m" in words:
+        module = ROOT / words[words.index("-m") + 1].replace(".", "/")
         if not (module.with_suffix(".py").exists() or (module / "__main__.py").exists()):
             yield f"{command}: no such module"
     else:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tools.lock_npm import complete
+from tools.lock_npm import INTEGRITY, complete
 from tools.vyper_files import ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -43,12 +43,14 @@ def test_lock__any__names_no_host(path: Path) -> None:
     assert "--find-links" not in text
 
 
-def test_npm_lock__every_package__is_pinned_without_a_host() -> None:
-    packages = json.loads((ROOT / "package-lock.json").read_text())["packages"]
+@pytest.mark.parametrize("file", ["package-lock.json", "web/package-lock.json"])
+def test_npm_lock__every_package__is_pinned_by_its_hash_without_a_host(file: str) -> None:
+    packages = json.loads((ROOT / file).read_text())["packages"]
+    assert len(packages) > 1
     for name, package in packages.items():
         assert "resolved" not in package, name
-        # Another platform's placeholder has no hash; it is never installed here.
-        assert not name or "integrity" in package or package.get("optional"), name
+        # Those for other platforms too: whoever installs there gets what was locked here.
+        assert not name or INTEGRITY.fullmatch(package.get("integrity", "")), name
 
 
 def _pins(name: str) -> dict[str, str]:
@@ -99,8 +101,10 @@ def test_complete__committed_npm_lock__lacks_nothing() -> None:
     assert complete(json.loads((ROOT / "package-lock.json").read_text())) == []
 
 
-def test_complete__missing_platform__gets_a_placeholder() -> None:
+@pytest.mark.parametrize("there", [{}, {"node_modules/@x/anvil-darwin-arm64": {"version": "1.0.0", "optional": True}}])
+def test_complete__missing_platform__gets_an_entry_with_its_hash(there: dict[str, Any]) -> None:
     package = {"optionalDependencies": {"@x/anvil-darwin-arm64": "1.0.0", "fsevents": "2.0.0"}}
-    lock: dict[str, Any] = {"packages": {"node_modules/@x/anvil": package}}
-    assert complete(lock) == ["@x/anvil-darwin-arm64"]
-    assert lock["packages"]["node_modules/@x/anvil-darwin-arm64"]["cpu"] == ["arm64"]
+    lock: dict[str, Any] = {"packages": {"node_modules/@x/anvil": package, **there}}
+    assert complete(lock, lambda name, version: f"hash of {name} {version}") == ["@x/anvil-darwin-arm64"]
+    found = lock["packages"]["node_modules/@x/anvil-darwin-arm64"]
+    assert (found["cpu"], found["integrity"]) == (["arm64"], "hash of @x/anvil-darwin-arm64 1.0.0")

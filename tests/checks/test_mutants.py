@@ -3,57 +3,76 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.kit.require import require
 from tools import mutants
-from tools.mutants import Bug, control, judge, needs_artifacts, parse, plant, shares_services
+from tools.mutants import Bug, control, judge, needs_artifacts, plant, read, shares_services
 
-PATCH = "Bug: fee paid twice\nTests: tests/x -k fee\n\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
-
-
-def test_parse__whole_patch__splits_head_and_diff() -> None:
-    bug = parse("fee.patch", PATCH)
-    assert (bug.what, bug.tests) == ("fee paid twice", ("tests/x", "-k", "fee"))
-    assert bug.diff.startswith("--- a/x.py")
-
-
-@pytest.mark.parametrize("missing", ["Bug: fee paid twice\n", "Tests: tests/x -k fee\n", "\n--- a/x.py"])
-def test_parse__header_or_diff_missing__is_refused(missing: str) -> None:
-    with pytest.raises(ValueError, match=r"fee\.patch"):
-        parse("fee.patch", PATCH.replace(missing, ""))
+ROW = """
+[[mutant]]
+name = "fee"
+bug = "A fee is paid twice."
+file = "fee.py"
+find = "FEE = 1"
+replace = "FEE = 2"
+tests = "test_fee.py -k fee"
+"""
 
 
-def test_patches__in_git__each_fits_the_code_that_it_would_break() -> None:
-    """A mutant whose lines have moved plants nothing, and what it should break has no proof."""
-    root = Path(__file__).parents[2]
-    require("git", shutil.which("git") is not None and (root / ".git").exists(), "not a clone")
-    stale = []
-    for path in sorted((root / "tests" / "mutants").glob("*.patch")):
-        bug = parse(path.name, path.read_text(encoding="utf-8"))
-        done = subprocess.run(
-            ["git", "apply", "--check", "-"], input=bug.diff, cwd=root, text=True, capture_output=True
-        )
-        stale += [path.name] if done.returncode else []
-    assert stale == []
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *(re.sub(f"{key} = .*\n", "", ROW, count=1) for key in ("name", "bug", "file", "find", "replace", "tests")),
+        ROW + 'line = "4"',
+        ROW.replace('"FEE = 2"', "2"),
+        ROW.replace("FEE = 2", "FEE = 1"),
+        ROW + ROW,
+    ],
+)
+def test_read__row_not_whole_or_named_twice__is_refused(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "base.toml").write_text(rows)
+    with pytest.raises(ValueError, match=r"base\.toml: (fee|None): "):
+        read(tmp_path)
+
+
+def test_read__of_the_project__few_rows() -> None:
+    assert 100 < len(read()) <= 150
+
+
+@pytest.mark.parametrize(
+    ("file", "find", "tests", "why"),
+    [
+        ("Makefile", "a text that has moved away", "tests/checks", "is 0 times in Makefile, not once"),
+        ("Makefile", "$(PY)", "tests/checks", r"is \d{2,} times in Makefile, not once"),
+        ("hearth/gone.py", "x", "tests/checks", r"is 0 times in hearth/gone\.py, not once"),
+        ("Makefile", ".PHONY: help", "tests/gone.py::test_a -k b", r"no tests tests/gone\.py"),
+    ],
+)
+def test_check__row_that_does_not_fit__is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: str, find: str, tests: str, why: str
+) -> None:
+    good, stale = Bug("good", "", "Makefile", ".PHONY: help", "", "tests"), Bug("stale", "", file, find, "", tests)
+    monkeypatch.setattr(mutants, "read", lambda: [good, stale])
+    assert mutants.main(["--check"]) == 1
+    assert re.fullmatch(rf"stale: .*{why}\n", capsys.readouterr().err)
+
+
+def test_main__name_of_no_row__is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        mutants.main(["no_such_row"])
+    assert "no rows no_such_row" in capsys.readouterr().err
 
 
 def test_assurance__mutants_that_its_tables_name__are_there() -> None:
-    root = Path(__file__).parents[2]
-    there = {path.stem for path in (root / "tests" / "mutants").glob("*.patch")}
+    there = {bug.name for bug in read()}
     named: set[str] = set()
-    for block in (root / "docs" / "ASSURANCE.md").read_text(encoding="utf-8").split("\n\n"):
+    for block in (mutants.ROOT / "docs" / "ASSURANCE.md").read_text(encoding="utf-8").split("\n\n"):
         head, *rows = block.strip().splitlines()
-        if head.endswith(("| Mutant |", "| Mutants |")):
+        if head.endswith("| Mutants |"):
             named |= {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[-2])}
-    assert len(named) > 100 and named <= there, sorted(named - there)
-
-
-DIFF = "--- a/fee.py\n+++ b/fee.py\n@@ -1 +1 @@\n-FEE = 1\n+FEE = {fee}\n"
+    assert len(named) > 30 and named <= there, sorted(named - there)
 
 
 @pytest.fixture
@@ -71,26 +90,27 @@ def project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
-def _bug(diff: str, *tests: str) -> Bug:
-    return Bug("fee.patch", "fee changed", tests, diff)
+def _bug(tests: str, fee: int = 2, find: str = "FEE = 1") -> Bug:
+    return Bug("fee", "The fee is another.", "fee.py", find, f"FEE = {fee}", tests)
 
 
 @pytest.mark.usefixtures("project")
 def test_plant__test_turns_red__is_caught() -> None:
-    assert plant(_bug(DIFF.format(fee=2), "test_fee.py::test_pinned")) == ""
+    assert plant(_bug("test_fee.py::test_pinned")) == ""
 
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
-    ("diff", "tests", "why"),
+    ("find", "tests", "why"),
     [
-        (DIFF.format(fee=2), "test_fee.py::test_blind", "did not turn red"),
-        (DIFF.format(fee=2), "test_fee.py::test_gone", "did not turn red (exit 4)"),
-        (DIFF.format(fee=2).replace("FEE = 1", "FEE = 9"), "test_fee.py::test_pinned", "does not apply"),
+        ("FEE = 1", "test_fee.py::test_blind", "did not turn red"),
+        ("FEE = 1", "test_fee.py::test_gone", "did not turn red (exit 4)"),
+        ("FEE = 9", "test_fee.py::test_pinned", "is 0 times in fee.py"),
+        ("E", "test_fee.py::test_pinned", "is 2 times in fee.py"),
     ],
 )
-def test_plant__no_red_test__says_why(diff: str, tests: str, why: str) -> None:
-    assert why in plant(_bug(diff, tests))
+def test_plant__no_red_test__says_why(find: str, tests: str, why: str) -> None:
+    assert why in plant(_bug(tests, find=find))
 
 
 @pytest.mark.usefixtures("project")
@@ -109,11 +129,11 @@ def test_judge__two_at_a_time__each_bug_in_its_order_and_each_control_once(monke
 
     monkeypatch.setattr(mutants, "control", once)
     pinned, blind, red = ("test_fee.py::test_pinned", "test_fee.py::test_blind", "test_fee.py::test_red")
-    bugs = [_bug(DIFF.format(fee=fee), test) for fee, test in ((2, pinned), (3, blind), (4, pinned), (5, red))]
+    bugs = [_bug(test, fee) for fee, test in ((2, pinned), (3, blind), (4, pinned), (5, red))]
     found = list(judge(bugs, 2))
     assert [bug for bug, _ in found] == bugs
     assert [why[:12] for _, why in found] == ["", "the tests di", "", "its tests fa"]
-    assert sorted(asked) == sorted({bug.tests for bug in bugs})
+    assert sorted(asked) == sorted({bug.arguments for bug in bugs})
 
 
 @pytest.mark.parametrize(
@@ -144,6 +164,5 @@ def test_shares_services__marked_files_and_folders__do(tmp_path: Path, tests: tu
         ("tests/chain/test_x.py", "hearth/x.py", False),
     ],
 )
-def test_needs_artifacts__tests_and_diff__builds_only_for_readers(tests: str, path: str, needed: bool) -> None:
-    patch = PATCH.replace("tests/x -k fee", tests).replace("b/x.py", f"b/{path}")
-    assert needs_artifacts(parse("fee.patch", patch)) is needed
+def test_needs_artifacts__tests_and_file__builds_only_for_readers(tests: str, path: str, needed: bool) -> None:
+    assert needs_artifacts(Bug("fee", "", path, "a", "b", tests)) is needed

@@ -26,6 +26,9 @@ IN_WORDS = {"outputs": "`/out`, not required, `1GiB`", "resources.gpu.count": "`
 """Defaults that a page says better than JSON does."""
 
 
+GUESTS = docker_request.GUEST_UIDS
+
+
 def section(title: str) -> str:
     return JOB.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
@@ -113,7 +116,10 @@ def test_job_page__variables__are_those_of_a_guest() -> None:
         ("Limits", f"{docker_request.SHM_BYTES >> 20} MiB of `/dev/shm`"),
         ("What a program sees", f"| {base.SandboxLimits.tmp_bytes >> 20} MiB, gone afterwards |"),
         ("What a program sees", f"| one | {base.SandboxLimits.pids} |"),
-        ("What a program sees", f"| {docker_request.GUEST_UID}, no capabilities |"),
+        (
+            "What a program sees",
+            f"| one of {GUESTS[0]} to {GUESTS[-1]}, group {docker_request.GUEST_GID}, no",
+        ),
         ("How a unit ends", f"of more than {base.SandboxLimits.log_bytes >> 20} MiB"),
         ("Keys", f"up to {MAX_UNITS:,}"),
         ("Keys", f"may be started, 1 to {MAX_ATTEMPTS} |"),
@@ -161,3 +167,16 @@ def test_provider_page__rate__is_what_the_bench_recorded() -> None:
     results = json.loads(bench_rate.OUT.read_text(encoding="utf-8"))
     assert part(bench_rate.PAGE, "rate") == bench_rate.said(results)
     assert {row["name"] for row in results["seasoned"]["processes"]} == {"worker-1", "worker-2", "worker-3", "keeper"}
+
+
+def test_pages__whatever_installs_hearth__names_its_wheel_and_no_index() -> None:
+    """No index has it: `pip install hearth-market` finds nothing, or somebody else's package."""
+    root = DOCS.parent
+    texts = [*DOCS.rglob("*.md"), *DOCS.rglob("*.service"), *root.glob("*.md"), root / "Makefile"]
+    texts += [
+        path for room in ("hearth", "keeper", "worker", "scripts", "tools") for path in (root / room).rglob("*.py")
+    ]
+    lines = [line for path in texts for line in path.read_text(encoding="utf-8").splitlines() if "pip" in line]
+    named = re.findall(r"pip(?:3|x)? (?:install|wheel|download)[^#\n]*?(hearth\S*)", "\n".join(lines))
+    assert len(named) >= 6
+    assert [one for one in named if not re.fullmatch(r"hearth_market-(\*|VERSION)\.whl[,`]*", one)] == []

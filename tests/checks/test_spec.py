@@ -35,7 +35,7 @@ from hearth.protocol.types import (
     Unit,
 )
 from hearth.protocol.units import Asset
-from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
+from hearth.spec import FUEL_PER_SECOND, ResolvedSpec, image_config
 from hearth.storage import unixfs
 from hearth.storage.canonical import MAX_DOCUMENT_BYTES
 from tests.kit import refusals
@@ -43,7 +43,7 @@ from tests.kit import world as w
 from tests.kit.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
 from worker.attempt import results
-from worker.runtimes import docker_images, wasi, wasm
+from worker.runtimes import wasi, wasm
 from worker.runtimes.base import RunResult, RunStatus
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE
 from worker.runtimes.wasi_files import MAX_LISTED
@@ -514,7 +514,7 @@ def test_parameters__node_bounds__are_the_contracts() -> None:
 
 
 def test_parameters__fixed_figures__are_the_contracts() -> None:
-    text = " ".join(section("Parameters").split())
+    text = " ".join(section("Parameters").replace("\n- ", "\n").split())
     assert (
         f"batches of {constant('MAX_BATCH', 'JobRegistry')} (settle), {constant('MAX_BATCH', 'NodeRegistry')} (beats, "
         f"liveness), {constant('MAX_PAGE', 'Lens')} (Lens pages); policy grace "
@@ -689,7 +689,7 @@ def test_worker__bounds_of_webassembly__are_the_codes() -> None:
     assert f"at most {wasi.MAX_IOVS:,}" in said["`buffer`"]
     assert f"at most {wasi.MAX_SUBSCRIPTIONS:,}" in said["`subscription`"]
     assert f"{MAX_LISTED:,} names in all" in text and f"{wasm.ENGINE_BYTES >> 20} MiB for the engine" in text
-    assert f"more than {docker_images.MAX_VOLUMES} of them" in text
+    assert f"more than {image_config.MAX_VOLUMES} of them" in text
     assert f"a container of less than {DOCKER.least_memory >> 20} MiB" in text
 
 

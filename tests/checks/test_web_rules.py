@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.build_web import broken_rules, imports, unread
+from tools.build_web import broken_rules, handed_out, imports, unread
 
 
 def planted(web: Path, **files: str) -> list[str]:
@@ -66,3 +66,21 @@ def test_tables__a_constant_of_a_folder__is_of_its_own_file(tmp_path: Path) -> N
         tmp_path, **{"generated__reads__lens": table, "generated__reads__job-registry": table, "core__a": reader}
     )
     assert found == "web/src/generated/reads/lens.ts: nobody reads READS: leave it out in tools/web_tables/reads.py"
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("  readonly #a = new Map<Hex, number>();\n  get a() { return this.#a; }", [3]),
+        ("  readonly #a: string[] = [];\n  all() {\n    return { a: this.#a, count: 1 };", [4]),
+        ("  #a = new Set<string>();\n  all = () => this.#a;\n  some = () => ok ? this.#a : [];", [3, 4]),
+        ("  private readonly a = new Map();\n  get b() { return this.a ?? 1; }", [3]),
+        ("  readonly a: string[] = [];\n  note() { this.a.push(1); }", [2]),
+        ("  readonly #a = new Map();\n  get a() { return new Map(this.#a); }\n  b() { return this.#a.get(1); }", []),
+        ("  a: readonly number[] = [];\n  add() { this.a = [...this.a, 1]; }\n  get b() { return this.a; }", []),
+        ("  readonly #a: number[] = [];\n  get a() { return [...this.#a, { of: this.#a.length }]; }", []),
+    ],
+)
+def test_collections__handed_out_as_they_go_on_changing__are_named(body: str, lines: list[int]) -> None:
+    """A page that memoises over one shows for ever what it was: a job's money of before it was settled."""
+    assert [line for line, _ in handed_out(f"class A {{\n{body}\n}}\n")] == lines

@@ -24,7 +24,7 @@ GIVEN_UP = {
 }
 """Words that mean something else, or nothing, to people of this field; and what is said instead."""
 ROOMS = ("hearth", "keeper", "worker", "contracts", "tools", "scripts", "bench", "tests", "docs")
-SUFFIXES = (".py", ".vy", ".vyi", ".md", ".toml", ".yml", ".yaml", ".patch", ".json")
+SUFFIXES = (".py", ".vy", ".vyi", ".md", ".toml", ".yml", ".yaml", ".json")
 HISTORY = (ROOT / "docs" / "decisions", ROOT / "hearth" / "market" / "artifacts", Path(__file__))
 
 

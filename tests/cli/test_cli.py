@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import io
 import json
 import os
 import re
@@ -20,9 +21,9 @@ import click.shell_completion
 import pytest
 
 from hearth import Client
-from hearth.base.errors import BadDestination, UsageError
+from hearth.base.errors import BadDestination, ConfigError, UsageError
 from hearth.cli.__main__ import main
-from hearth.cli.leaf import NO_MARKET, Run, carried
+from hearth.cli.leaf import ACTING, NO_MARKET, Run, acts, carried
 from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
@@ -40,7 +41,7 @@ from hearth.config.settings import Settings
 from hearth.local.demo import run_demo
 from hearth.local.market import LocalMarket
 from hearth.local.page import open_page
-from hearth.local.project import convert_file, write_project
+from hearth.local.project import convert_file, trust_files, write_project
 from keeper.manage import Keeping
 from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.hints import commands_in, faults_in
@@ -89,6 +90,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
     single: dict[str, tuple[Callable[..., Any], str]] = {
         "demo": (run_demo, "run_demo("),
         "init": (write_project, "write_project("),
+        "trust": (trust_files, "trust_files("),
         "web": (open_page, "open_page("),
         "convert": (convert_file, "convert_file("),
         "doctor": (Real.doctor, "run.client.doctor("),
@@ -97,7 +99,9 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "jobs": (Jobs.list, "run.client.jobs.list("),
         "wallet import": (Wallet.import_key, "run.client.wallet.import_key("),
         "job explain": (explain, "explain(text, "),
-        "job wait": (Posting.attach, "run.client.jobs.attach("),
+        "check": (Posting.check, "run.client.jobs.check("),
+        "job wait": (Posting.attach, "run.client.jobs.posting.attach("),
+        "job rerun": (Posting.rerun, "run.client.jobs.posting.rerun("),
         "store import": (Stored.import_file, "run.client.store.import_file("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
         "worker selftest": (selftest, "selftest(config)"),
@@ -108,15 +112,9 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
     group, _, name = path.rpartition(" ")
     owner: Any
     owner, call = {
-        "": (Posting, "run.client.jobs"),
+        "": (Posting, "run.client.jobs.posting"),
         "job": (
-            Posting
-            if name == "rerun"
-            else Attesting
-            if name in ("attest", "confirm")
-            else Results
-            if name in ("spec", "get", "logs")
-            else Jobs,
+            Attesting if name in ("attest", "confirm") else Results if name in ("spec", "get", "logs") else Jobs,
             "run.client.jobs",
         ),
         "wallet": (Wallet, "run.client.wallet"),
@@ -143,7 +141,7 @@ def test_command__every_leaf__calls_one_documented_function_of_its_name(path: st
 def test_jobs__what_other_classes_serve__are_members_too(tmp_path: Path) -> None:
     jobs = Real(Settings(home=tmp_path)).jobs
     assert {name for name in vars(jobs) if callable(getattr(jobs, name)) and name != "reads"} == {
-        *("check", "submit", "run", "rerun", "attach", "attest", "confirm", "spec", "get", "logs")
+        *("check", "attest", "confirm", "spec", "get", "logs")
     }
 
 
@@ -205,8 +203,8 @@ def test_extension__with_a_name_of_ours__does_not_take_it(monkeypatch: pytest.Mo
 
 def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() -> None:
     wanted = """
-    demo init doctor completion offers check convert run submit jobs|devnet up devnet down devnet fund
-    |wallet new wallet import wallet list wallet show wallet balance wallet send wallet withdraw
+    demo init trust doctor completion offers check convert run submit jobs|devnet up devnet down devnet fund
+    |wallet new wallet import wallet list wallet show wallet balance wallet history wallet send wallet withdraw
     |job show job spec job logs job events job wait job get job cancel job accept job unlock
     |job top-up job attest job confirm job explain
     |job rerun job receipt
@@ -293,7 +291,7 @@ def _read_hints() -> Iterator[tuple[str, str]]:
 def _unknown(text: str) -> list[str]:
     """Return what a hint calls a command of `hearth` and that is none."""
     faults = []
-    for match in re.finditer(r"\bhearth((?: (?:[a-z][a-z-]*|--[a-z-]+))+)", text):
+    for match in re.finditer(r"(?<!from )\bhearth((?: (?:[a-z][a-z-]*|--[a-z-]+))+)", text):
         words = match[1].split()
         command: click.Command | None = root
         used = ["hearth"]
@@ -340,13 +338,15 @@ def test_hints__every_command_in_the_sources__is_what_click_takes() -> None:
 
 def test_hints__every_command_that_carries_options__is_what_click_takes_and_means_the_same() -> None:
     context = root.make_context("hearth", [], resilient_parsing=True)
-    options, pointed = {"--config": "second.toml", "--network": "n.json"}, 0
+    options, pointed = {"--config": "second.toml", "--network": "n.json", "--account": "cold"}, 0
     for where, text in _hints():
         led = carried(context, options, text)
         assert faults_in(led) == [], where
         for (path, command, tokens), (_, _, before) in zip(commands_in(led), commands_in(text), strict=True):
             own = {name for param in command.params for name in param.opts}
             takes = path.split()[1] not in NO_MARKET
+            if not acts(path.split()[1:]):
+                own.discard("--account")
             added = [name for name in options if takes and name in own and name not in before]
             assert sorted(tokens) == sorted([*before, *added, *(options[name] for name in added)]), where
             pointed += bool(added)
@@ -380,6 +380,11 @@ def test_hints__command_that_click_refuses__is_noticed(text: str, faults: list[s
     [
         (["frob"], 2, "UNKNOWN_COMMAND", "hearth"),
         (["job", "shw"], 2, "UNKNOWN_COMMAND", "did you mean hearth job show?"),
+        (["logs"], 2, "UNKNOWN_COMMAND", "did you mean hearth job logs?"),
+        (["wallet", "lgos"], 2, "UNKNOWN_COMMAND", "did you mean hearth job logs?"),
+        (["regster"], 2, "UNKNOWN_COMMAND", "did you mean hearth worker register?"),
+        (["pause"], 2, "UNKNOWN_COMMAND", "did you mean hearth gov pause or hearth worker pause?"),
+        (["demo", "--port", "1", "--rpc", "http://127.0.0.1:9"], 2, "USAGE", "leave one of them out"),
         (["worker", "list"], 2, "UNKNOWN_COMMAND", "did you mean hearth net workers?"),
         (["jobs", "--stat", "open"], 2, "UNKNOWN_OPTION", "did you mean --state?"),
         (["submit"], 2, "USAGE", "hearth submit --help"),
@@ -431,7 +436,8 @@ def test_program__file_where_a_folder_should_be__ends_with_9_and_no_traceback(tm
     """A worker's and a keeper's programs, too: their settings lie under a plain file."""
     (tmp_path / "flat").write_text("")
     shut = "import pathlib, sys, {0}.__main__ as m; m.{1} = lambda *a: pathlib.Path('flat').mkdir(); sys.exit({2})"
-    for name, place, call in (("worker", "start", "m.main([])"), ("keeper", "_run", "m.main(['--config', 'x'])")):
+    for name, place in (("worker", "start"), ("keeper", "_run")):
+        call = "m.main(['--config', 'x'])"
         done = subprocess.run(
             [sys.executable, "-c", shut.format(name, place, call)],
             cwd=tmp_path,
@@ -470,6 +476,26 @@ def test_main__interrupted_while_waiting__130_and_the_job_is_alive(
     assert main(["submit", "job.yaml", "--wait"]) == 130
     shown = capsys.readouterr().err
     assert "is alive" in shown and f"hearth job show {job[:14]}" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "terminal", "needed", "said", "hint"),
+    [
+        ("n\n", True, False, "the answer was no: nothing was sent", "the same command"),
+        ("n\n", False, True, "leave? There is no terminal to ask on: nothing was sent", "--yes"),
+        ("y\n", False, True, "no terminal", "--yes"),
+    ],
+)
+def test_confirm__no__ends_with_3_and_says_that_nothing_was_sent(
+    typed: str, terminal: bool, needed: bool, said: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdin = io.StringIO(typed)
+    monkeypatch.setattr(stdin, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    run = Run({"yes": False, "dry_run": False, "as_json": False, "quiet": False})
+    with pytest.raises(ConfigError, match=re.escape(said)) as caught:
+        run._tell("confirm", {"text": "leave?", "needed": needed})
+    assert (caught.value.code, caught.value.exit_code) == ("NOT_CONFIRMED", 3) and hint in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -575,13 +601,13 @@ def test_json__commands_without_a_market__print_reports_of_their_types(
         (["wallet", "show"], 0),
         (["init", str(tmp_path / "project")], 0),
         (["completion", "bash"], 0),
-        (["run", "./x.wasm", "-o", "yaml", "--dry-run"], 0),
+        (["run", "--print-spec", "./x.wasm"], 0),
         (["devnet", "down"], 0),
         (["doctor"], 3),
         (["jobs"], 3),
         (["nothing"], 2),
     ):
-        assert main([*arguments, "--json"]) == code, arguments
+        assert main(["--json", *arguments]) == code, arguments
         schemas.validate(json.loads(capsys.readouterr().out))
 
 
@@ -595,29 +621,57 @@ def test_init__twice__keeps_what_is_there(tmp_path: Path, capsys: pytest.Capture
     assert (tmp_path / "job.yaml").read_text() == "mine"
 
 
-def test_run__dry_run_yaml__prints_a_spec_that_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run__options_of_the_program__are_left_to_it(capsys: pytest.CaptureFixture[str]) -> None:
     from hearth.spec import parse_spec
 
-    command = [
-        "run",
-        "x.wasm",
-        "--max-rate",
-        "1.2/h",
-        "-i",
-        "./a:/in/a",
-        "--dry-run",
-        "-o",
-        "yaml",
-        "--",
-        "--epochs",
-        "3",
-    ]
-    assert main(command) == 0
+    own = ["cmd", "-q", "-o", "x", "-e", "3", "--gpu", "1", "--json", "--", "--help"]
+    given = ["--max-rate", "1.2/h", "-i", "./a:/in/a", "-o", "/out/b", "-e", "EPOCHS=3"]
+    assert main(["run", "--print-spec", *given, "x.wasm", *own]) == 0
     spec = parse_spec(capsys.readouterr().out.encode()).spec
-    assert (spec.module, spec.command, spec.inputs[0].dst) == ("x.wasm", ["--epochs", "3"], "/in/a")
+    assert (spec.module, spec.command, spec.inputs[0].dst) == ("x.wasm", own, "/in/a")
+    assert (spec.outputs[0].path, spec.env, spec.price.max_rate) == ("/out/b", {"EPOCHS": "3"}, "1.2/h")
+    # An error is told as Hearth was asked to tell it.
+    assert main(["run", *given, "x.wasm", *own]) == 3
+    said = capsys.readouterr()
+    assert said.out == "" and "\nerror: there is no network" in said.err
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "hint"),
+    [
+        (["-e", "3", "a.wasm"], '-e "3" is not K=V', "write -e EPOCHS=3"),
+        (["-e", "API_KEY=hunter2", "a.wasm"], "-e API_KEY: looks like a secret", "keep secrets out"),
+        (["-i", "x:/data", "a.wasm"], '-i "x:/data": "/data" is not under /in', "/in/data"),
+        (["-o", "yaml", "a.wasm"], '-o "yaml": "yaml" is not absolute', "/out/data"),
+        (["--runtime", "10", "a.wasm"], '--runtime "10": ', '"10s"'),
+        (["--runtime", "40d", "a.wasm"], '--runtime "40d": ', "the same command"),
+        (["--memory", "1MiB", "a:1"], '--memory "1MiB": ', 'write --memory "6MiB", or more'),
+        (["--max-total", "1,2", "a.wasm"], '--max-total "1,2": ', '"1.2"'),
+        (["--gpu", "1", "a.wasm"], "--gpu 1: ", "run an image"),
+        (["--tier", "rtx-4090", "a:1"], "--gpu 0: tier and vram say nothing", "use --gpu 1"),
+        (["--memory", "64MB", "--runtime", "10", "a.wasm"], '\n--runtime "10": ', '"64MiB"?; did you mean "10s"?'),
+    ],
+)
+def test_run__bad_option__is_named_as_it_was_given_with_a_hint_that_run_takes(
+    given: list[str], said: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--json", "run", *given]) == 2
+    told = capsys.readouterr().out
+    error = json.loads(told)["error"]
+    assert said in error["message"] and hint in error["hint"] and "hunter2" not in told
+    known = {name for param in TREE["run"].params for name in param.opts}
+    assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", error["hint"])) <= known
+    assert "command line" not in error["message"] and "hearth submit" not in error["hint"]
 
 
 # ---- a stranger's words ----
+
+
+def test_output__progress__counts_whole_gib_in_gib(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output(as_json=False, quiet=False)
+    for done in (0, (512 << 20) + 1, 1 << 30):
+        out.tell("progress", {"what": "upload", "done": done, "total": 1 << 30})
+    assert capsys.readouterr().err.splitlines() == [f"upload: {at} of 1GiB" for at in ("0MiB", "512MiB", "1GiB")]
 
 
 def test_output__control_characters__are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -629,10 +683,21 @@ def test_output__control_characters__are_shown_and_not_obeyed(capsys: pytest.Cap
     Output(as_json=False, quiet=False).line({}, text)
     Output(as_json=False, quiet=False).say_error(UsageError(text))
     said = capsys.readouterr()
-    assert said.out == f"{shown}\n{shown}\n" and said.err == f"error: {shown}\n"
+    # Of several lines is only what is ours: a line end among a stranger's words is written out.
+    line = shown.replace("\n", "\\n")
+    assert said.out == f"{line}\n{line}\n" and said.err == "error: {}\n".format(line.replace("\t", "\\t"))
     Output(as_json=True, quiet=False).emit({"text": text}, list)
     told = capsys.readouterr().out
     assert json.loads(told)["text"] == text and "\x1b" not in told
+
+
+def test_tell__warning_with_a_command__carries_the_options_too(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output(as_json=False, quiet=False)
+    out.carry = lambda text: text.replace("stake", "stake --account cold")
+    for kind, text in (("warning", "too dear; next: hearth worker stake 1"), ("note", "its stake is free")):
+        out.tell(kind, {"text": text})
+    told = ["warning: too dear; next: hearth worker stake --account cold 1", "its stake is free"]
+    assert capsys.readouterr().err.splitlines() == told
 
 
 @pytest.mark.parametrize(
@@ -662,6 +727,13 @@ def test_output__control_characters__are_shown_and_not_obeyed(capsys: pytest.Cap
         ),
         ({"--network": "n.json"}, "hearth devnet up", None),
         (
+            {"--account": "cold"},
+            "hearth worker exit --finish then; hearth worker exit --cancel stays; hearth worker status",
+            "hearth worker exit --account cold --finish then; hearth worker exit --account cold --cancel stays; "
+            "hearth worker status",
+        ),
+        ({"--account": "cold"}, "hearth wallet send 0x12 1 --account owner, or hearth wallet list", None),
+        (
             {"--config": "b.toml", "--network": "n.json"},
             "hearth worker drain ends it; hearth wallet list",
             "hearth worker drain --config b.toml --network n.json ends it; hearth wallet list --network n.json",
@@ -677,6 +749,10 @@ def test_carried__hint_of_a_command_that_was_pointed_elsewhere__points_there_too
 ) -> None:
     context = root.make_context("hearth", [], resilient_parsing=True)
     assert carried(context, options, hint) == (hint if wanted is None else wanted)
+
+
+def test_acting__every_entry__is_a_command() -> None:
+    assert [one for one in ACTING if not any(f"{path} ".startswith(f"{one} ") for path in TREE)] == []
 
 
 def test_command__with_another_config_and_network__its_hints_carry_both(
@@ -705,7 +781,45 @@ def test_save__no_room_left__says_so_and_leaves_nothing(tmp_path: Path) -> None:
         fill(full / "rest")
         with pytest.raises(BadDestination, match=r"b\.json cannot be written: No space left") as said:
             Run(given).save(lambda: {"schema": "x" * 9000}, full / "b.json")
-        assert said.value.hint == "name another place with --out"
+        assert said.value.hint == "name another path, on a disk with room"
         assert not (full / "b.json").exists()
-    with pytest.raises(BadDestination, match="No such file"):
+    with pytest.raises(BadDestination, match="No such file") as said:
         Run(given).save(dict, tmp_path / "none" / "b.json")
+    assert said.value.hint == f"mkdir -p {tmp_path / 'none'}"
+    others = tmp_path / "others.json"
+    with pytest.raises(BadDestination):
+        Run(given).save(lambda: {"text": others.write_text("not ours")}, others)
+    assert others.read_text() == "not ours"
+    Run(given).save(dict, tmp_path / "b.json")
+    assert (tmp_path / "b.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ["x", "a", "--max-rate", "1"],
+            "--max-rate after IMAGE goes to the program; put it before IMAGE where Hearth is meant",
+        ),
+        (
+            ["./x.wasm", "--gpu=1", "--detach", "--gpu=2", "--epochs", "3", "--json", "-e", "A=1"],
+            "--gpu, --detach, --json after MODULE go to the program; put them before MODULE where Hearth is meant",
+        ),
+        (["x", "--help"], "--help after IMAGE goes to the program; put it before IMAGE where Hearth is meant"),
+        (["x", "--", "sh", "-e", "--epochs", "--max", "max-rate", "--max-rate2"], None),
+        (["-q", "x", "--gpu"], None),
+    ],
+)
+def test_run__option_of_ours_behind_the_program__is_said_to_go_to_it(
+    given: list[str], said: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--print-spec", "--max-rate", "1/h", *given]) == 0
+    assert capsys.readouterr().err.splitlines() == ([said] if said else [])
+
+
+@pytest.mark.parametrize("path", ["convert", "job attest", "keeper bundle", "worker bundle"])
+def test_command__whose_output_is_a_dash__prints_as_without_one(path: str) -> None:
+    command = TREE[path]
+    (option,) = (one for one in command.params if {"--out", "--output"} & set(one.opts))
+    context = click.Context(command)
+    assert option.type_cast_value(context, "-") is None and option.type_cast_value(context, "x") == Path("x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -96,9 +97,17 @@ def test_show_submitted__job_that_a_parent_ended__names_it_and_exits_as_what_did
 
 FACTS = {
     "job": JOB,
+    "name": "train",
+    "posted_at": 1_700_000_000,
+    "started_at": None,
+    "ended_at": None,
+    "cost": "0",
+    "cost_text": "0 ETH",
     "state": "blocked",
+    "state_text": "waiting for other jobs",
     "verdict": "pending",
     "counts": {"blocked": 1},
+    "counts_text": "1 waiting for other jobs",
     "submitter": "0x1",
     "posted": {"block": 3, "tx": "0x2"},
     "escrow_text": "1",
@@ -122,21 +131,24 @@ def test_job_show__job_that_waits__says_for_what_and_that_its_result_is_kept(
     monkeypatch.setattr("hearth.client.jobs.Jobs.show", lambda self, job: FACTS)
     assert main(["job", "show", JOB]) == 0
     said = capsys.readouterr().out
-    assert "  state blocked: waits for 0x0202 (open)\n" in said
+    assert f"job {JOB} (train)\n" in said
+    assert "  posted 2023-11-14 22:13:20 UTC; cost so far 0 ETH\n" in said
+    assert "  state waiting for other jobs: waits for 0x0202 (open)\n" in said
     assert f"  after 0x{'02' * 32}, if success: open\n" in said
     assert "  results are kept: the chain itself has their digests\n" in said
     monkeypatch.setattr("hearth.client.jobs.Jobs.show", lambda self, job: {**FACTS, "kept": False, "waits": None})
     assert main(["job", "show", JOB]) == 0
     said = capsys.readouterr().out
-    assert "  state blocked\n" in said and "kept" not in said and "workers" not in said
+    assert "  state waiting for other jobs\n" in said and "kept" not in said and "workers" not in said
     workers = "1 worker: 1 above your price -> 0 can take it"
     monkeypatch.setattr("hearth.client.jobs.Jobs.show", lambda self, job: {**FACTS, "workers": workers})
     assert main(["job", "show", JOB]) == 0
-    assert f"  workers {workers}\n" in capsys.readouterr().out
+    own = "any worker may refuse it by settings of its own; its owner sees why: hearth worker why JOB"
+    assert f"  workers {workers}\n    {own}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("opens", "done"), [(True, "is open: what it"), (False, "is refunded: a job that it waited for")]
+    ("opens", "done"), [(True, "waits for a machine: what it"), (False, "is refunded: a job that it waited for")]
 )
 def test_job_unlock__what_came_of_it__is_said_with_the_fee(
     opens: bool, done: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -147,6 +159,25 @@ def test_job_unlock__what_came_of_it__is_said_with_the_fee(
     assert main(["job", "unlock", JOB]) == 0
     said = capsys.readouterr().out
     assert f"job {JOB[:14]} {done}" in said and "; 8 gwei of credit for unlocking it" in said
+
+
+@pytest.mark.parametrize(("takers", "code"), [(1, 0), (0, 8)])
+def test_check__job_that_no_worker_can_take__is_told_whole_and_ends_as_a_submit_would(
+    takers: int, code: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = {"schema": "hearth.plan/1", "name": "a", "spec": "ab", "can_take": takers, "text": ["1 worker: 1 busy"]}
+    plan["enough"] = None
+    monkeypatch.setattr("hearth.client.posting.post.Posting.check", lambda self, job, **_: plan)
+    assert main(["check", "job.yaml"]) == code
+    said = capsys.readouterr()
+    assert "a: spec ab\n1 worker: 1 busy\n" in said.out
+    assert ("hearth submit FILE --anyway" in said.err) is (takers == 0)
+    assert main(["check", "job.yaml", "--json"]) == code
+    told = json.loads(capsys.readouterr().out)
+    assert told["spec"] == "ab" and told.get("error", {}).get("code") == (None if takers else "NO_WORKER")
+    plan["enough"] = 'lower the price to max_rate: "1 ETH/h"'
+    assert main(["check", "job.yaml"]) == code
+    assert ('next: lower the price to max_rate: "1 ETH/h"' in capsys.readouterr().err) is (takers == 0)
 
 
 @pytest.mark.parametrize("command", [("submit", "job.yaml"), ("check", "job.yaml"), ("run", "a.wasm")])
@@ -160,5 +191,21 @@ def test_after__of_each_command_that_posts__reaches_the_client(
         raise RefusedError("enough", hint="hearth jobs")
 
     monkeypatch.setattr(f"hearth.client.posting.post.Posting.{command[0]}", asked)
-    assert main([*command, "--after", "0xab", "--after", "0xcd:failure"]) == 5
+    assert main([command[0], "--after", "0xab", "--after", "0xcd:failure", command[1]]) == 5
     assert given == [("0xab", "0xcd:failure")]
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"submitted": 1}, "has nothing left to cancel: words; a result that is in is settled as any other\n"),
+        ({"cancelled": 2, "closing": 1}, "what was open is refunded; what ran ends after its notice\n"),
+    ],
+)
+def test_job_cancel__how_the_units_stand__is_what_it_says(
+    counts: dict[str, int], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = {"job": JOB, "transactions": [], "dry_run": False, "counts": counts, "counts_text": "words"}
+    monkeypatch.setattr("hearth.client.jobs.Jobs.cancel", lambda self, job, unit: report)
+    assert main(["job", "cancel", JOB]) == 0
+    assert capsys.readouterr().out.endswith(said)

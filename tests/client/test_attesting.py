@@ -69,7 +69,7 @@ class Place:
             units=units,
             best=tuple(UnitView(unit, 100 + at, Accused()) for at, unit in enumerate(units)),
             finished=all(unit.state.terminal for unit in units),
-            state="running",
+            words=("running", "running"),
             policy=words.unpack_policy(terms.policy),
             now=1_000,
         )
@@ -312,6 +312,6 @@ def test_confirm__units_that_are_not_submitted_any_more__are_left_out_and_named(
     files = place.attest(0), place.attest(1)
     place.view = place.viewed((ENDED, DONE, DONE), place.view.terms)
     assert place.confirm(*files)["units"] == [1, 2] and len(place.sent) == 2
-    assert "unit 0 is left out: it is settled" in place.told
+    assert "unit 0 is left out: its state is done" in place.told
     place.view = place.viewed((ENDED, ENDED, ENDED), place.view.terms)
     refused(lambda: place.confirm(*files), "ALREADY_ENDED")

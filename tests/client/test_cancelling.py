@@ -11,6 +11,7 @@ import pytest
 
 from hearth.base.errors import RefusedError, WaitTimeout
 from hearth.client import cancelling
+from hearth.client.jobs import Jobs
 from hearth.client.workers import _free
 from hearth.protocol.types import State, Unit
 
@@ -71,7 +72,8 @@ RUNNING, GONE = Unit(state=State.RUNNING, node=3, attempts=1), Unit(state=State.
 
 def test_cancel__a_unit_that_a_proposal_holds__is_cancelled_once_it_runs() -> None:
     reads = Reads([view(HELD, GONE), view(RUNNING, GONE), view(GONE, GONE)])
-    assert len(cancelling.cancel(reads, view(HELD, OPEN), None)) == 2  # type: ignore[arg-type]
+    sent, after = cancelling.cancel(reads, view(HELD, OPEN), None)  # type: ignore[arg-type]
+    assert len(sent) == 2 and after.units == (GONE, GONE)
     assert reads.sent == ["1/0", "0/1"]
 
 
@@ -85,6 +87,21 @@ def test_cancel__a_unit_that_moved_meanwhile__is_looked_at_again() -> None:
     reads = Reads([view(RUNNING), view(GONE)], moved=(0,))
     cancelling.cancel(reads, view(OPEN), None)  # type: ignore[arg-type]
     assert reads.sent == ["0/1"]
+
+
+def test_jobs_cancel__result_that_came_first__is_no_cancelled_job() -> None:
+    done = view(Unit(state=State.SUBMITTED, node=3))
+    done.words, seen = ("result in", "result in"), []
+    reads = Reads([done], moved=(0,))
+    reads.session.require_funds = lambda *_, **__: None
+    reads.session.records = SimpleNamespace(mark_seen=seen.append)
+    running = view(RUNNING)
+    running.terms.submitter = "0x1"
+    jobs: Any = SimpleNamespace(session=reads.session, reads=reads, _require_own=lambda view: None)
+    jobs.reads.look = lambda job: running
+    with pytest.raises(RefusedError, match="was cancelled, since it moved first: its state is result in") as caught:
+        Jobs.cancel(jobs, "0x07")
+    assert (caught.value.code, seen, reads.sent) == ("NOTHING_TO_CANCEL", [], [])
 
 
 def test_cancel__a_unit_held_for_too_long__says_what_is_left_and_what_was_done() -> None:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.posting.records import Records, terms_of
 from hearth.client.reading import JobReader
-from hearth.client.results import Results, UnitResult, _end_words, check_result, kept_until, words_in
+from hearth.client.results import Results, UnitResult, _end_words, check_result, kept_until, nothing_left, words_in
 from hearth.client.session import Session
 from hearth.client.verify import Books
 from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until, verification
@@ -42,6 +42,7 @@ from hearth.protocol.types import (
     NodeId,
     Offer,
     Outcome,
+    Runtime,
     State,
     Terms,
     TermsFlag,
@@ -126,7 +127,7 @@ def test_job_view__replicas__are_ok_from_their_quorum_on(outcomes: tuple[Outcome
 @pytest.mark.parametrize(
     ("unit", "second", "now", "words"),
     [
-        (OK, 0, NOW, "it has ended"),
+        (OK, 0, NOW, "finished"),
         (Unit(state=State.RUNNING, node=NodeId(3), started=NOW, mark=NOW + 60), 0, NOW, "node 3 runs it"),
         (Unit(state=State.RUNNING, node=NodeId(3), started=NOW, mark=NOW + 60), 0, NOW + 60, "anyone may reclaim"),
         (Unit(state=State.CLOSING, node=NodeId(3), started=NOW, mark=NOW + 3), 0, NOW + 3, "anyone may close"),
@@ -279,6 +280,9 @@ def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> Non
     named = "1 can take it where accept.attesters or accept.judges of its settings names the job's judge"
     assert workers_in_words({Gate.FITS: 1}, judged) == f"1 worker -> {named}"
     assert workers_in_words({Gate.PRICE: 1}, judged).endswith("-> 0 can take it")
+    image = replace(judged, needs=Needs(runtimes=Runtime.DOCKER))
+    allowed = "docker.registries and accept.images of its settings allow the image"
+    assert workers_in_words({Gate.FITS: 1}, image) == f"1 worker -> {named}, and {allowed}"
 
 
 def test_summary__outcome_of_several_ends__is_told_by_its_result() -> None:
@@ -375,7 +379,7 @@ TIME = "2027-01-15 08:00:00 UTC"
         (e.ExitStarted(LOG, NodeId(3), NOW), f"node 3 leaves, from {TIME} on with its stake"),
         (e.NodeLapsed(LOG, NodeId(3), A, 10**13), f"node 3 is silent, {A} earned 0.00001 ETH by showing it"),
         (e.Slashed(LOG, NodeId(3), A, ETH, 2 * ETH), f"node 3 was slashed: 1 ETH to {A}, 2 ETH burnt"),
-        (e.Quarantined(LOG, NodeId(3), NOW), f"node 3 is in quarantine until {TIME}"),
+        (e.Quarantined(LOG, NodeId(3), NOW), f"node 3 is quarantined until {TIME}"),
         (e.MinimumStakeChanged(LOG, ETH), "new nodes stake at least 1 ETH"),
         (Locked(LOG, A, HELD, 123_456_789 * 10**10), "~1.23457 ETH locked for key 0xabababababab"),
         (Locked(LOG, A, OURS, ETH), f"1 ETH locked for the jobs of {B}"),
@@ -439,6 +443,36 @@ def test_check_result__a_value_of_a_mebibyte__is_told_in_a_line() -> None:
 def test_check_result__another_units_or_malformed__refused(document: Any) -> None:
     with pytest.raises(BadDocument):
         check_result(document, bytes([5]) * 32, 2, Outcome.OK)
+
+
+NOTICED = Unit(State.CANCELLED, attempts=1, flags=UnitFlag.NOTICED)
+
+
+@pytest.mark.parametrize(
+    ("unit", "what", "said"),
+    [
+        (Unit(State.OPEN), "logs", "has no logs yet: they come with the result"),
+        (Unit(State.RUNNING, attempts=1), "result", "has no result yet: its state is running"),
+        (replace(NOTICED, state=State.CLOSING), "logs", "has no logs yet: its worker hands in what it has"),
+        (
+            NOTICED,
+            "logs",
+            "no logs, and none will come: it was cancelled, and its worker, which was paid until the end",
+        ),
+        (NOTICED, "result", "no result, and none will come: it was cancelled"),
+        (Unit(State.CANCELLED), "logs", "none will come: no worker ran it"),
+        (Unit(State.EXPIRED), "result", "none will come: no worker ran it"),
+        (Unit(State.REFUNDED, attempts=2), "logs", "none will come: no worker reported of it"),
+    ],
+)
+def test_nothing_left__of_each_state__says_whether_it_may_still_come(
+    unit: Unit, what: Literal["logs", "result"], said: str
+) -> None:
+    """A7: "no logs yet: they come with the result", of a job that had ended."""
+    view = _view([unit])
+    why, hint = nothing_left(view, None, what)
+    assert said in why and hint.startswith("hearth job rerun" if "none will come" in why else "hearth job show")
+    assert nothing_left(view, 0, what) == (why, hint)
 
 
 def test_check_result__true_and_false__are_no_numbers_of_units() -> None:
@@ -588,22 +622,18 @@ def test_job_id__no_id__refused_before_any_look_at_the_chain(tmp_path: Path, tex
     assert refused.value.code == "BAD_ID"
 
 
-@pytest.mark.parametrize(
-    ("gates", "told"),
-    [({Gate.PRICE: 2}, True), ({Gate.PRICE: 1, Gate.NO_SLOT: 1}, False), ({Gate.CORES: 1}, False)],
-)
-def test_check__only_the_price_keeps_the_workers__says_which_would_do(gates: dict[Gate, int], told: bool) -> None:
+@pytest.mark.parametrize("enough", [None, 'write max_rate: "0.6 ETH/h"'])
+def test_check__another_price_would_do__says_which(enough: str | None) -> None:
     posting: Any = object.__new__(Posting)
     posting.session = None
     posting._preflight = SimpleNamespace(
-        planned=lambda loaded: nullcontext(SimpleNamespace(gates=gates, paused_until=0, fleet=SimpleNamespace(now=1))),
+        planned=lambda loaded, allowed: nullcontext(SimpleNamespace(paused_until=0, fleet=SimpleNamespace(now=1))),
         require_open=lambda paused_until, now: None,
         require_parents=lambda plan: None,
-        facts=lambda plan: {"text": ["a line"]},
-        enough=lambda plan: 'write max_rate: "0.6 ETH/h"',
+        facts=lambda plan: {"text": ["a line"], "enough": enough},
     )
     said = posting.check({"image": "x"})["text"]
-    assert said == ["a line", *(['for a worker to take it: write max_rate: "0.6 ETH/h"'] if told else [])]
+    assert said == ["a line", *([f"for a worker to take it: {enough}"] if enough else [])]
 
 
 @pytest.mark.parametrize(

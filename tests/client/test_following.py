@@ -10,7 +10,8 @@ import pytest
 
 from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
 from hearth.client import following
-from hearth.protocol.types import ZERO_ADDRESS, Gate, State, TermsFlag, Unit
+from hearth.client.gates import Opening
+from hearth.protocol.types import ZERO_ADDRESS, Gate, Needs, State, TermsFlag, Unit
 
 JOB = bytes([7]) * 32
 ATTESTERS = "0x" + "77" * 20
@@ -50,7 +51,7 @@ class Reads:
 
 
 def view(now: int, *units: Unit, untouched: int = 0, finished: bool = False) -> Any:
-    terms = SimpleNamespace(deadline=10_000, flags=TermsFlag(0), judge=ZERO_ADDRESS)
+    terms = SimpleNamespace(deadline=10_000, flags=TermsFlag(0), judge=ZERO_ADDRESS, needs=Needs())
     return SimpleNamespace(
         posted=SimpleNamespace(job_id=JOB), terms=terms, policy=None, units=units, untouched=untouched, now=now,
         finished=finished,
@@ -116,8 +117,8 @@ class OneWorker:
         self.reads += 1
         return self
 
-    def gates(self, terms: object, policy: object, *, excluded: int, topped_up: int) -> Counter[Gate]:
-        return Counter({self.by_excluded.get(excluded, Gate.FITS): 1})
+    def gates(self, terms: object, policy: object, opening: Opening) -> Counter[Gate]:
+        return Counter({self.by_excluded.get(opening.excluded, Gate.FITS): 1})
 
 
 @pytest.fixture

@@ -8,16 +8,21 @@ from typing import Any
 
 import pytest
 
-from hearth.cli.jobs import in_quarantine
-from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.base.errors import NoWorkerError
+from hearth.cli.__main__ import main
+from hearth.client.gates import Fleet, Opening, open_gates, open_in_words, takers, workers_in_words
 from hearth.client.net import Net
-from hearth.client.views import JobView
+from hearth.client.posting.preflight import Preflight
+from hearth.client.posting.quick import spec_of_run
+from hearth.client.views import JobView, next_step, node_words, quarantine_words
 from hearth.client.workers import Workers
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import UnitView
 from hearth.protocol import formulas
 from hearth.protocol.types import (
     ZERO_ADDRESS,
+    Accused,
+    Best,
     Gate,
     Header,
     JobId,
@@ -31,8 +36,9 @@ from hearth.protocol.types import (
     Terms,
     Unit,
 )
-from hearth.protocol.units import Asset
-from hearth.protocol.words import pack_policy
+from hearth.protocol.units import Asset, amount_at_least, parse_rate, show_amount, show_rate
+from hearth.protocol.words import pack_best, pack_policy
+from hearth.spec.plan import plan_prices
 
 NOW = 1_800_000_000
 ETHER = 10**18
@@ -80,7 +86,67 @@ LATER = {
 def test_gates__the_excluded_node__takes_nothing(state: NodeState) -> None:
     one = fleet(node(3, 10**20, state=state))
     assert takers(one.gates(TERMS, POLICY)) == 1
-    assert one.gates(TERMS, POLICY, excluded=3) == {Gate.EXCLUDED: 1}
+    assert one.gates(TERMS, POLICY, Opening(3)) == {Gate.EXCLUDED: 1}
+
+
+SLOW = replace(POLICY, open_claim_after=300)
+PASSED = Unit(State.OPEN, started=NOW, mark=NOW + 12)
+"""A unit for which node 3 is proposed, and does not start."""
+
+
+def seen(now: int, unit: Unit = PASSED, **changes: Any) -> JobView:
+    posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=replace(TERMS, match_window=12, **changes), packed=())
+    stored = UnitView(unit, pack_best(Best(node=NodeId(3), key=1)), Accused())
+    return JobView(posted, SLOW, None, (formulas.with_lapse(unit, stored.best, SLOW, now),), (stored,), 9, now)
+
+
+def test_open_gates__units_that_are_topped_up_differently__are_each_looked_at() -> None:
+    """One that was let pass long ago, and topped up, hid another one that a worker can claim again."""
+    now, policy = NOW + 2000, SLOW
+    units = [
+        Unit(State.OPEN, started=start, mark=start + 12, seconds=more) for start, more in ((NOW, 500), (NOW + 1000, 0))
+    ]
+    needed = formulas.lease_seconds(TERMS) + formulas.grace(TERMS, policy)
+    terms = replace(TERMS, match_window=12, units=2, deadline=now + needed + 100)
+    best = pack_best(Best(node=NodeId(3), key=1))
+    stored = tuple(UnitView(unit, best, Accused()) for unit in units)
+    posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=terms, packed=())
+    shown = tuple(formulas.with_lapse(one.unit, one.best, policy, now) for one in stored)
+    mine = replace(node(3, TERMS.ceiling // 4), state=NodeState(beat=now, seasoned=True))
+    view = JobView(posted, policy, None, shown, stored, 9, now)
+    assert takers(open_gates(replace(fleet(mine), now=now), view)) == 1
+
+
+@pytest.mark.parametrize(("after", "gate"), [(0, Gate.NOT_OPEN), (283, Gate.NOT_OPEN), (284, Gate.FITS)])
+def test_gates__node_that_let_a_proposal_pass__counts_and_hears_from_when_it_can_claim(after: int, gate: Gate) -> None:
+    now = PASSED.mark + SLOW.ack_time + after
+    view, mine = seen(now), node(3, TERMS.ceiling // 4)
+    mine = replace(mine, state=NodeState(beat=now, seasoned=True))
+    one = replace(fleet(mine), now=now)
+    assert open_gates(one, view) == {gate: 1}
+    assert workers_in_words(open_gates(one, view)).endswith(" -> 1 can take it")
+
+    def fit(packed: object, index: int, number: int, *, claim: bool) -> Gate:
+        best, market = view.best[0].best, formulas.Immutables(900, ETHER)
+        return formulas.fit(view.terms, SLOW, PASSED, best, mine, now, market, claim=claim)
+
+    market = SimpleNamespace(fit=fit, claimable_from=lambda *_: NOW + 300)
+    reads: Any = SimpleNamespace(session=SimpleNamespace(market=market), look=lambda job: view)
+    told = Workers(reads).gates("0x", mine)["units"][0]["text"]
+    step = next_step(view, 0, {}, 900)
+    waits = gate is not Gate.FITS
+    assert told.startswith("it let it pass, and can claim it again: from 08:05:00 UTC" if waits else "it fits")
+    assert ("; node 3 let it pass, and can only claim it" in step) is waits
+    assert "excluded" not in step
+
+
+def test_gates__node_that_had_the_unit_or_whose_claim_comes_too_late__counts_not() -> None:
+    one = replace(fleet(node(3, TERMS.ceiling // 4)), now=NOW + 100)
+    had = Unit(State.OPEN, node=NodeId(3), started=NOW, attempts=1)
+    assert open_gates(one, seen(NOW + 100, had)) == {Gate.EXCLUDED: 1}
+    deadline = NOW + 300 + formulas.lease_seconds(TERMS) + formulas.grace(TERMS, SLOW)
+    assert open_gates(one, seen(NOW + 100, deadline=deadline)) == {Gate.NOT_OPEN: 1}
+    assert open_gates(one, seen(NOW + 100, deadline=deadline - 1)) == {Gate.EXCLUDED: 1}
 
 
 @pytest.mark.parametrize("state", LATER.values(), ids=LATER)
@@ -95,7 +161,7 @@ def test_gates__a_quarantine_that_leaves_no_time_for_an_attempt__is_no_worker() 
     late = fleet(node(3, 10**20, state=NodeState(beat=NOW, seasoned=True, quarantine=last + 1)))
     assert late.gates(TERMS, POLICY) == {Gate.NO_TIME: 1}
     words = workers_in_words(late.gates(TERMS, POLICY))
-    assert words == "1 worker: 1 in quarantine until too late for the deadline -> 0 can take it"
+    assert words == "1 worker: 1 quarantined until too late for the deadline -> 0 can take it"
     assert late.asks(TERMS, POLICY) == late.asks(TERMS, POLICY, any_price=True) == []
     soon = fleet(node(3, 10**20, state=NodeState(beat=NOW, seasoned=True, quarantine=last)))
     assert soon.gates(TERMS, POLICY) == {Gate.QUARANTINED: 1}
@@ -138,6 +204,106 @@ def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price(
     assert all_of_them.asks(replace(TERMS, ceiling=dear), POLICY) == [dear]
 
 
+@pytest.mark.parametrize(
+    ("nodes", "said", "hint"),
+    [
+        ((), "no worker is registered on this network", "hearth offers"),
+        (
+            (node(8, 20 * ETHER * 10**6 // 600, stake=2 * ETHER),),
+            "1 worker: 1 short of free stake for the bond -> 0 can take it",
+            "use a shorter --runtime, whose bond is smaller; hearth offers",
+        ),
+        ((node(8, 10**20, offer=Offer(ask=10**20)),), "1 worker: 1 short of cores -> 0 can take it", "hearth offers"),
+    ],
+)
+def test_auto_price__no_worker_at_its_own_ask__says_what_each_of_them_lacks(
+    nodes: tuple[Node, ...], said: str, hint: str
+) -> None:
+    session: Any = SimpleNamespace(key=lambda: SimpleNamespace(address=TERMS.submitter), asset=Asset("ETH", 18))
+    preflight = Preflight(SimpleNamespace(session=session))  # type: ignore[arg-type]
+    policies: Any = SimpleNamespace(policy=POLICY, word=TERMS.policy)
+    with pytest.raises(NoWorkerError) as caught:
+        preflight._with_auto_price(spec_of_run("x.wasm").spec, TERMS.needs, policies, fleet(*nodes))
+    assert caught.value.message.endswith(f"so there is no price to go by: {said}")
+    assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "ceiling", "said"),
+    [
+        (
+            (node(7, 10**20, state=NodeState(beat=NOW)),),
+            20 * ETHER * 10**6 // 600,
+            "workers on probation take no dearer job",
+        ),
+        ((node(8, 10**20, stake=2 * ETHER),), 2 * 10**22, "free stake covers no more"),
+        (
+            (node(7, 20 * ETHER * 10**6 // 600, state=NodeState(beat=NOW)),),
+            20 * ETHER * 10**6 // 600,
+            "runtime: workers on probation take jobs of at most ",
+        ),
+    ],
+)
+def test_enough__too_dear_for_who_is_there__says_why(nodes: tuple[Node, ...], ceiling: int, said: str) -> None:
+    ether = Asset("ETH", 18)
+    session: Any = SimpleNamespace(asset=ether, amount=lambda units: show_amount(units, ether))
+    terms, workers = replace(TERMS, ceiling=ceiling), fleet(*nodes)
+    loaded = SimpleNamespace(source=SimpleNamespace(name="job.yaml"), spec=spec_of_run("x.wasm").spec)
+    plan: Any = SimpleNamespace(gates=workers.gates(terms, POLICY), terms=terms, fleet=workers, loaded=loaded)
+    preflight = Preflight(SimpleNamespace(session=session))  # type: ignore[arg-type]
+    assert said in (preflight.enough(plan) or "")
+
+
+def test_auto_price__stake_that_covers_the_ask_and_not_half_more__is_what_the_stake_covers() -> None:
+    ether, ask = Asset("ETH", 18), 6 * 10**21
+    session: Any = SimpleNamespace(key=lambda: SimpleNamespace(address=TERMS.submitter), asset=ether)
+    preflight = Preflight(SimpleNamespace(session=session))  # type: ignore[arg-type]
+    policies: Any = SimpleNamespace(policy=POLICY, word=TERMS.policy)
+    spec = spec_of_run("x.wasm").spec
+
+    def chosen(stake: int) -> tuple[int, int]:
+        """Return the ceiling that is chosen for a node of so much stake, and the bond at it."""
+        priced = preflight._with_auto_price(spec, TERMS.needs, policies, fleet(node(3, ask, stake=stake)))
+        prices = plan_prices(priced, ether, POLICY)
+        terms = replace(TERMS, ceiling=prices.ceiling, keeper_fee=prices.keeper_fee, max_seconds=spec.max_seconds)
+        return prices.ceiling, formulas.bond(terms, POLICY)
+
+    dear, most = chosen(10**6 * ETHER)
+    assert ask < dear <= ask * 3 // 2
+    lower, bond = chosen(most * 5 // 6)
+    assert ask <= lower < dear and most * 4 // 5 < bond <= most * 5 // 6
+
+
+def test_backed__bond_above_every_free_stake__is_the_highest_price_that_one_can_take() -> None:
+    ether = Asset("ETH", 18)
+    rate = 10**20
+    dear = replace(TERMS, ceiling=200 * rate)
+    poor, poorer = node(3, rate, stake=2 * ETHER), node(4, rate, stake=ETHER)
+    mine, small = node(5, 1, operator=TERMS.submitter), node(6, 1, offer=Offer(cores=0, slots=2, ask=1))
+    text = fleet(poorer, poor, mine, small).backed(dear, POLICY, ether)
+    assert text is not None
+    lower = replace(dear, ceiling=parse_rate(text, ether))
+    more = replace(dear, ceiling=lower.ceiling * 101 // 100)
+    assert formulas.bond(lower, POLICY) <= 2 * ETHER < formulas.bond(more, POLICY)
+    assert fleet(poor, poorer).gates(lower, POLICY) == {Gate.FITS: 1, Gate.STAKE_SHORT: 1}
+    # A fee of a hundredth of the price, which a bond covers eight times, falls with it.
+    paid = replace(dear, keeper_fee=formulas.unit_price(dear) // 100)
+    assert fleet(poor).backed(paid, POLICY, ether) == text
+    # No help where one can take it, where all ask for more than their stake backs, and where no stake is short.
+    assert fleet(poor, node(7, rate, stake=10**4 * ETHER)).backed(dear, POLICY, ether) is None
+    assert fleet(replace(poor, offer=replace(poor.offer, ask=199 * rate))).backed(dear, POLICY, ether) is None
+    assert fleet(mine, small).backed(dear, POLICY, ether) is fleet().backed(dear, POLICY, ether) is None
+
+
+def test_open_in_words__posted_job_that_no_free_stake_backs__says_what_price_one_would_take() -> None:
+    terms = replace(TERMS, ceiling=2 * 10**22)
+    view: Any = SimpleNamespace(terms=terms, policy=POLICY, units=(), untouched=1)
+    poor = fleet(node(3, 10**20, stake=2 * ETHER))
+    lower = poor.backed(terms, POLICY, Asset("ETH", 18))
+    words = f"1 worker: 1 short of free stake for the bond -> 0 can take it; lower the price to {lower}, in a new job"
+    assert open_in_words(poor, view, Asset("ETH", 18)) == (0, words)
+
+
 def test_lists__a_node_in_quarantine__say_until_when() -> None:
     held = node(2, 5, state=NodeState(beat=NOW, seasoned=True, quarantine=NOW + 60))
     market = SimpleNamespace(
@@ -151,8 +317,44 @@ def test_lists__a_node_in_quarantine__say_until_when() -> None:
     assert [(row["free"], row["quarantined_until"]) for row in offers] == [(2, None), (0, NOW + 60)]
     listed = Net(SimpleNamespace(session=reads.session, reads=reads)).workers()["workers"]  # type: ignore[arg-type]
     assert [row["quarantined_until"] for row in listed] == [None, NOW + 60]
-    for rows in (offers, listed):
-        assert [in_quarantine(row) for row in rows] == ["", " (in quarantine until 2027-01-15 08:01:00 UTC)"]
+    held_until = "quarantined until 2027-01-15 08:01:00 UTC"
+    assert [quarantine_words(row) for row in offers] == ["", held_until]
+    assert [node_words(row) for row in listed] == ["live", held_until]
+    silent: Any = {**listed[1], "status_text": "silent"}
+    assert node_words(silent) == f"silent, {held_until}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "max_price", "others", "said"),
+    [
+        ((), None, {}, "no worker is registered on this network\n  next: hearth submit FILE --anyway"),
+        (
+            (node(1, 10**20, state=NodeState(beat=NOW - 900)), node(2, 10**20), node(3, 1, operator=ZERO_ADDRESS)),
+            "0.1/h",
+            {"active": 1, "inactive": 1},
+            "no live worker fits: 1 live with other offers, 1 silent; one that is stopped, or paused while idle, is "
+            "silent\n  next: hearth net workers, or hearth submit FILE --anyway",
+        ),
+    ],
+)
+def test_offers__none_that_fits__says_which_workers_there_are_and_what_to_do(
+    nodes: tuple[Node, ...],
+    max_price: str | None,
+    others: dict[str, int],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    market = SimpleNamespace(
+        port=SimpleNamespace(head=lambda: SimpleNamespace(hash=b"", timestamp=NOW, number=9)), nodes=lambda block: nodes
+    )
+    network = SimpleNamespace(name="devnet", node_parameters=SimpleNamespace(dead_after=900, minimum_stake=1))
+    reads: Any = SimpleNamespace(session=SimpleNamespace(market=market, network=network, asset=Asset("ETH", 18)))
+    report = Workers(reads).offers(max_price=max_price)
+    assert (report["offers"], report["others"]) == ([], others)
+    monkeypatch.setattr(Workers, "offers", lambda self, **_: report)
+    assert main(["offers"]) == 0
+    assert said in capsys.readouterr().out
 
 
 def test_why__open_claim_below_the_nodes_ask__names_its_second() -> None:
@@ -174,11 +376,42 @@ def test_why__open_claim_below_the_nodes_ask__names_its_second() -> None:
         posted.terms = replace(posted.terms, match_window=window)
         seen = tuple(UnitView(unit, 0, 0) for unit in (running, waiting))
         view = JobView(posted, POLICY, Header(touched=2, opened=NOW), (running, waiting), seen, 9, NOW)
-        reads: Any = SimpleNamespace(session=SimpleNamespace(market=market), look=lambda job, view=view: view)
+        session: Any = SimpleNamespace(market=market, asset=Asset("ETH", 18))
+        reads: Any = SimpleNamespace(session=session, look=lambda job, view=view: view)
         asked.clear()
         told = Workers(reads).gates("0x", mine)["units"]
         assert asked == [(1, claim), (2, claim)]
         words = "it can claim once the price has risen to its ask: from 08:00:30 UTC (in 30s)"
         assert {row["text"] for row in told} == {words}
     dear = Workers(reads).gates("0x", node(2, TERMS.ceiling + 1))["units"]
-    assert {row["text"] for row in dear} == {"this node is above your price"}
+    asks, pays = (show_rate(rate, Asset("ETH", 18)) for rate in (TERMS.ceiling + 1, TERMS.ceiling))
+    assert {row["text"] for row in dear} == {f"it asks {asks}, and the job pays at most {pays}"}
+
+
+@pytest.mark.parametrize(
+    ("stake", "bond", "said"),
+    [
+        (20 * ETHER, 20 * ETHER, "0 ETH of 20 ETH is free; more is once its leases are settled"),
+        (BOND - 10**15, 0, 'which covers a job of at most {}: hearth worker stake "0.001 ETH"'),
+    ],
+)
+def test_why__stake_that_is_short__says_the_bond_what_is_free_and_what_mends_it(
+    stake: int, bond: int, said: str
+) -> None:
+    ether = Asset("ETH", 18)
+    poor = node(2, 1, stake=stake, state=NodeState(beat=NOW, seasoned=True, bond=bond))
+    posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=TERMS, packed=())
+    unit = Unit(State.OPEN, started=NOW)
+    view = JobView(posted, POLICY, None, (unit,), (UnitView(unit, 0, 0),), 9, NOW)
+    session: Any = SimpleNamespace(
+        market=SimpleNamespace(fit=lambda *_, **__: Gate.STAKE_SHORT),
+        network=SimpleNamespace(node_parameters=SimpleNamespace(dead_after=900, minimum_stake=1)),
+        asset=ether,
+        amount=lambda units: show_amount(units, ether),
+    )
+    reads: Any = SimpleNamespace(session=session, look=lambda job: view)
+    (row,) = Workers(reads).gates("0x", poor)["units"]
+    lower = Fleet((poor,), NOW, 900, 1).backed(TERMS, POLICY, ether)
+    binds = amount_at_least(BOND, ether)
+    assert row["text"].startswith(f"it is short of free stake for the bond: a lease of it binds {binds}, and ")
+    assert row["text"].endswith(said.format(lower)) and (lower is None) == bool(bond)

@@ -451,7 +451,7 @@ def test_pause__asks_and_needs_an_answer(place: Place) -> None:
     [
         (1, 0, "posts", "hearth gov pause registrations"),
         (0, 1, "registrations", "hearth gov pause posts"),
-        (1, 1, "posts", "hearth gov pause posts registrations, then"),
+        (1, 1, "posts", "after that: hearth gov pause posts registrations"),
     ],
 )
 def test_pause__lately__says_from_when_it_works_again(

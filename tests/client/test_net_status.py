@@ -14,10 +14,8 @@ from hearth.market.reads import PAGE
 from hearth.protocol import words
 from hearth.protocol.types import ZERO_ADDRESS, NodeId, NodeState, Offer, Outcome, Runtime, State, Unit
 from tests.client.test_parents import Place
+from tests.kit.scripted import OVERVIEW
 
-OVERVIEW = (
-    "(uint256,uint256,uint256,address,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256)"
-)
 NODE = "(address,address,uint256,uint256,uint256,uint256,uint256)"
 STAKE = 10**18
 ENDED = Unit(state=State.SETTLED, outcome=Outcome.OK, node=NodeId(1), attempts=1)

@@ -16,12 +16,14 @@ from hearth.base.errors import ChainError, HearthError, NotFoundError, RefusedEr
 from hearth.chain.port import Block, Call
 from hearth.client import cancelling
 from hearth.client.jobs import Jobs
+from hearth.client.names import Moments, Names
 from hearth.client.parents import latest_end, look_at, waits_for
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight, _waiting_words
 from hearth.client.posting.quick import with_parents
 from hearth.client.posting.records import Records, parents_of
-from hearth.client.receipt import _shares
+from hearth.client.posting.sources import Allowed
+from hearth.client.receipt import shares_of
 from hearth.client.views import JobView, next_step
 from hearth.market.abi import codec
 from hearth.market.events import Split, Unlocked
@@ -47,6 +49,7 @@ from tests.kit.scripted import ScriptedMarket
 from tools import schemas
 
 ACCOUNT = "0x" + "5b" * 20
+NOWHERE = Path("/nonexistent")
 LATER = 1_700_100_000
 FAR = 2_000_000_000
 RUNNING = Unit(state=State.RUNNING, node=NodeId(5), rate=5, started=LATER - 60, mark=LATER)
@@ -76,6 +79,8 @@ class Place(ScriptedMarket):
             network=self.network,
             asset=self.network.asset,
             settings=SimpleNamespace(timeout=0),
+            names=Names(NOWHERE, NOWHERE / "names", None, writes=False),
+            moments=Moments(NOWHERE, NOWHERE / "moments.json", writes=False),
             dry_run=False,
             explorer=lambda tx: None,
             amount=lambda units: f"{units} wei",
@@ -158,12 +163,16 @@ def place() -> Place:
     ("parent", "condition", "text"),
     [
         (RUNNING, SUCCESS, "running, node 5 may submit until 02:00:00 UTC"),
-        (replace(RUNNING, state=State.SUBMITTED), SUCCESS, "submitted, its result may be settled from"),
-        (Unit(state=State.OPEN), SUCCESS, "open, until 2033-05-18 03:33:25 UTC at most"),
-        (BLOCKED, ALWAYS, "blocked, until 2033-05-18"),
-        (Header(touched=0, leases=3, waiting=True), SUCCESS, "blocked, 0 of 3 units ok so far, until 2033-05-18"),
-        (Header(touched=3, leases=3, done=2), SUCCESS, "running, 2 of 3 units ok so far"),
-        (Header(leases=3), SUCCESS, "open, 0 of 3 units ok so far"),
+        (replace(RUNNING, state=State.SUBMITTED), SUCCESS, "result in, its result may be settled from"),
+        (Unit(state=State.OPEN), SUCCESS, "waiting for a machine, until 2033-05-18 03:33:25 UTC at most"),
+        (BLOCKED, ALWAYS, "waiting for other jobs, until 2033-05-18"),
+        (
+            Header(leases=3, waiting=True),
+            SUCCESS,
+            "waiting for other jobs, 0 of 3 units done so far, until 2033-05-18",
+        ),
+        (Header(touched=3, leases=3, done=2), SUCCESS, "running, 2 of 3 units done so far"),
+        (Header(leases=3), SUCCESS, "waiting for a machine, 0 of 3 units done so far"),
     ],
 )
 def test_show__job_whose_parent_runs__says_what_that_does_and_until_when(
@@ -223,9 +232,9 @@ def test_waits_for__no_attempt_can_end_in_time__it_can_only_expire(place: Place)
 
 def test_show__ended_array__counts_its_units(place: Place) -> None:
     for header, text in (
-        (Header(touched=2, done=1, failed=1, leases=2), "ended otherwise: 1 of 2 units ok"),
+        (Header(touched=2, done=1, failed=1, leases=2), "ended otherwise: 1 of 2 units done"),
         (Header(touched=2, done=2, leases=2), "ended well"),
-        (Header(closed=True, leases=2), "ended otherwise: 0 of 2 units ok"),
+        (Header(closed=True, leases=2), "ended otherwise: 0 of 2 units done"),
     ):
         # The array's own word is enough: an array of a million units is not read.
         job = place.post(BLOCKED, [place.parent(header, units=2)])
@@ -360,7 +369,7 @@ def test_unlock__too_early_or_for_nothing__is_refused_with_what_is_missing(place
     error = refused(lambda: place.jobs.unlock(unknown), "PARENT_RUNS")
     assert "it never ends" in error.message and error.hint.startswith("hearth job cancel")
     opened = place.post(Unit(state=State.OPEN), [ended])
-    assert "it is open" in refused(lambda: place.jobs.unlock(opened), "NOT_BLOCKED").message
+    assert "its state is waiting for a machine" in refused(lambda: place.jobs.unlock(opened), "NOT_BLOCKED").message
     late = place.post(BLOCKED, [ended], deadline=place.chain.head().timestamp + 30)
     assert "only expire" in refused(lambda: place.jobs.unlock(late), "NO_TIME").message
     assert place.sent == []
@@ -399,7 +408,7 @@ def test_receipt__unlock__pays_whoever_did_it_and_refunds_the_rest(refund: int, 
         formulas.lock_key(ACCOUNT),
         tuple(words.pack(words.SHARE, {"account": 1, "amount": one}) for one in shares),
     )
-    assert _shares([Unlocked(log, job, 0, words.pack_unit(WELL), refund), split], job, ACCOUNT) == (refund, 0, 7)
+    assert shares_of([Unlocked(log, job, 0, words.pack_unit(WELL), refund), split], job, ACCOUNT) == (refund, 0, 7)
 
 
 # ---- posting ----
@@ -516,12 +525,12 @@ def test_submit__parent_that_fails_while_sources_are_stored__is_refused_before_i
     place.session.records = Records(tmp_path, tmp_path / "posted")
     place.session.unlocked = lambda key: None
     posting = Posting(place.reads, SimpleNamespace())  # type: ignore[arg-type]
-    monkeypatch.setattr(posting._preflight, "planned", lambda loaded: nullcontext(made))
+    monkeypatch.setattr(posting._preflight, "planned", lambda loaded, allowed: nullcontext(made))
     monkeypatch.setattr(posting, "_require_price", lambda *args: 0)
     monkeypatch.setattr(posting, "_finish", lambda job, *args, **options: job)
 
     def submit() -> Any:
-        return posting._submit(made.loaded, True, True, False, None, False)
+        return posting._submit(made.loaded, Allowed(), True, True, False, None, False)
 
     monkeypatch.setattr(posting, "_upload", lambda plan: None)
     submit()

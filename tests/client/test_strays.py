@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hearth.base.errors import ChainError, NotFoundError
-from hearth.chain.port import Block, Call
+from hearth.chain.port import Block, Call, Receipt
 from hearth.cli.__main__ import main
 from hearth.client import following
 from hearth.client.net import Net
 from hearth.client.reading import JobReader
-from hearth.client.receipt import _shares
+from hearth.client.receipt import _transactions, shares_of
 from hearth.client.session import Session
 from hearth.client.verify import Verifier
 from hearth.client.views import event_facts
@@ -151,7 +151,7 @@ def test_views__word_that_no_contract_writes__is_the_providers_fault(world: Worl
 def test_jobs__last_of_a_list_that_no_contract_writes__is_told_in_words(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    world.answer("JobRegistry", "posted", ["uint256"], [1 << 255])
+    world.tell_end(1 << 255)
     monkeypatch.setattr(Session, "market", world.market)
     assert main(["jobs", "--all", "--last", "1", "--json", "--network", "devnet"]) == 4
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "RPC_BROKEN"
@@ -247,8 +247,26 @@ def test_receipt__transaction_with_a_strangers_log__is_added_up_all_the_same(wor
         ]
     )
     logs = world.chain.logs([], from_block=0, to_block=world.head)
-    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 0, 3)
+    assert shares_of(world.market.events_in(logs), world.job, world.network.jobs) == (4, 0, 3)
     assert not world.market.strays
+
+
+def test_receipt__of_a_rollup_and_one_that_is_not_there__costs_all_of_it_and_leaves_nothing_out(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a receipt would add was left out of the sums where the provider had no such receipt."""
+    world.chain.mine([world.unit_event("Settled", replace(DONE, state=State.SETTLED))])
+    events = list(world.market.events_in(world.chain.logs([], from_block=0, to_block=world.head)))
+    session = SimpleNamespace(market=world.market, network=world.network, explorer=lambda tx: None)
+    reads: Any = SimpleNamespace(session=session)
+    told = Receipt(bytes(32), 1, bytes(32), True, 10, 3, "0x", None, None, (), rollup_fee=7)
+    monkeypatch.setattr(world.chain, "receipt", lambda tx: told)
+    lines, *_ = _transactions(reads, world.job, events)
+    assert [(line["gas"], line["fee"]) for line in lines] == [(10, "37")]
+    monkeypatch.setattr(world.chain, "receipt", lambda tx: None)
+    with pytest.raises(ChainError) as caught:
+        _transactions(reads, world.job, events)
+    assert caught.value.code == "RPC_LAGS" and caught.value.retryable
 
 
 def test_receipt__finished_unit__gives_the_settlers_pay_to_its_owner_and_none_to_keepers(world: World) -> None:
@@ -258,7 +276,7 @@ def test_receipt__finished_unit__gives_the_settlers_pay_to_its_owner_and_none_to
     # The next unit begins in the same transaction, and its start pays nobody.
     world.chain.mine([finished, Event(world.network.escrow, split.topics, split.data)])
     logs = world.chain.logs([], from_block=0, to_block=world.head)
-    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3, 0)
+    assert shares_of(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3, 0)
 
 
 def test_receipt__other_job_of_the_submitter_in_the_transaction__is_not_added(world: World) -> None:
@@ -277,8 +295,8 @@ def test_receipt__other_job_of_the_submitter_in_the_transaction__is_not_added(wo
         [his, split(100), mine, split(10**6, world.network.nodes), split(1), his, split(100), silent, his, split(100)]
     )
     logs = world.chain.logs([], from_block=0, to_block=world.head)
-    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 0, 3)
-    assert _shares(world.market.events_in(logs), other, world.network.jobs) == (1_200, 0, 900)
+    assert shares_of(world.market.events_in(logs), world.job, world.network.jobs) == (4, 0, 3)
+    assert shares_of(world.market.events_in(logs), other, world.network.jobs) == (1_200, 0, 900)
 
 
 def test_job_id__start_of_one__is_found_among_strays(world: World, tmp_path: Path) -> None:

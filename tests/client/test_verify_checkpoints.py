@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hearth.client.receipt import _shares
+from hearth.client.receipt import shares_of
 from hearth.client.verify import Verifier, _History
 from hearth.market.events import CheckpointPaid, Settled, Split
 from hearth.market.reads import UnitStatus, UnitView
@@ -88,4 +88,8 @@ def test_shares__split_of_a_checkpoint__gives_nothing_to_keepers_or_back() -> No
     end = Settled(LOG, JOB, 0, NodeId(2), words.pack_unit(DONE), 5, 1)  # type: ignore[arg-type]
     other = replace(end, job_id=b"\x08" * 32)  # type: ignore[arg-type]
     events = [end, *told(SECOND), split(7, 1, 0, 0), *told(FIRST), split(6, 1, 0, 0), split(4, 1, 20, 300)]
-    assert _shares([other, *told(FIRST), split(9, 1, 0, 0), split(8, 1, 2, 3), *events], JOB, registry) == (300, 0, 20)
+    assert shares_of([other, *told(FIRST), split(9, 1, 0, 0), split(8, 1, 2, 3), *events], JOB, registry) == (
+        300,
+        0,
+        20,
+    )

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,9 +72,9 @@ def place(tmp_path: Path) -> Path:
 
 
 def load(place: Path, *, environ: dict[str, str] | None = None, **flags: object) -> Settings:
-    return load_settings(
-        flags, environ={"HEARTH_HOME": str(place / "home"), **(environ or {})}, cwd=place / "project" / "sub"
-    )
+    """Load settings as somebody who vouches for every file that is found."""
+    environ = {"HEARTH_HOME": str(place / "home"), **(environ or {})}
+    return load_settings(flags, environ=environ, cwd=place / "project" / "sub", ask=lambda question: True)
 
 
 def refused(place: Path, *, environ: dict[str, str] | None = None, **flags: object) -> HearthError:
@@ -134,6 +135,24 @@ def test_load_settings__rpc_file_above_rpc__hides_it(place: Path) -> None:
     assert load(place, environ={"HEARTH_RPC_FILE": str(urls)}, rpc="http://high.example").rpc == (
         "http://high.example",
     )
+    home, password = place / "home", place / "password"
+    own = load(place, rpc_file=urls, password_file=str(password)).own
+    assert own[:4] == (home, home / "keys", password, Path(urls))
+    above = load(place, rpc="http://top.example", environ={"HEARTH_RPC_FILE": str(urls)}).own
+    assert above == (home, home / "keys", *own[4:])
+
+
+def test_own__home_of_its_own__the_platforms_home_and_settings_are_kept_too(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(place / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(place / "config"))
+    usual = platformdirs.user_data_path("hearth", appauthor=False)
+    assert usual != place / "home"
+    config = platformdirs.user_config_path("hearth", appauthor=False) / "config.toml"
+    kept = load(place).own
+    assert {usual, usual / "keys", config, place / "home", place / "home" / "keys"} == set(kept)
+    assert Settings(home=usual).own == (usual, usual / "keys", config)
 
 
 def test_load_settings__all_settings_in_a_file__typed(place: Path) -> None:

@@ -29,7 +29,10 @@ def committed() -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(scope="module", params=list(geth.RULES))
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(one, marks=[pytest.mark.deep] if one == "amsterdam" else []) for one in geth.RULES],
+)
 def rules(request: pytest.FixtureRequest) -> str:
     need_geth()
     return str(request.param)

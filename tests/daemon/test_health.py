@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import threading
@@ -29,7 +30,14 @@ def get(server: Server, path: str) -> tuple[int, str]:
 def serve(health: Health, port: int = 0) -> Server:
     registry = CollectorRegistry()
     Counter("hearth_test_rounds", "Rounds", registry=registry).inc(3)
-    return Server(("127.0.0.1", port), registry, health, {"/status": lambda: {"at": 5}}, component="worker")
+    return Server(
+        ("127.0.0.1", port),
+        registry,
+        health,
+        {"/status": lambda: {"at": 5}},
+        hosts=["keeper.example"],
+        component="worker",
+    )
 
 
 def test_server__program_that_works_then_hangs__shows_it() -> None:
@@ -127,7 +135,7 @@ def test_server__all_are_being_answered__the_next_one_is_closed_and_nobody_is_cu
     asking = [silent(server) for _ in range(MAX_CONNECTIONS)]
     try:
         for wire in asking:
-            wire.sendall(b"GET /slow HTTP/1.0\r\n\r\n")
+            wire.sendall(b"GET /slow HTTP/1.0\r\nHost: localhost\r\n\r\n")
         end = time.monotonic() + 10
         while sum(guest.served for guest in server._server.guests.values()) < MAX_CONNECTIONS:
             assert time.monotonic() < end
@@ -141,4 +149,73 @@ def test_server__all_are_being_answered__the_next_one_is_closed_and_nobody_is_cu
         gate.set()
         for wire in asking:
             wire.close()
+        server.close()
+
+
+# ---- whom it answers ----
+
+
+def status_of(server: Server, headers: list[tuple[str, str]], path: str = "/metrics") -> int:
+    asked = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    asked.putrequest("GET", path, skip_host=True)
+    for name, value in headers:
+        asked.putheader(name, value)
+    asked.endheaders()
+    try:
+        return asked.getresponse().status
+    finally:
+        asked.close()
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/status", "/healthz", "/none"])
+def test_server__a_host_of_anothers__is_told_nothing(path: str) -> None:
+    """Profit: a site whose name is pointed at this machine reads a keeper's profits in its reader's browser."""
+    server = serve(Health(30.0, ""))
+    try:
+        own = [
+            *("127.0.0.1", "192.168.3.7", "[::1]", "[fe80::1]", "localhost", "LOCALHOST", socket.gethostname()),
+            *("keeper.example", "Keeper.Example"),
+        ]
+        good = 404 if path == "/none" else 200
+        assert {status_of(server, [("Host", f"{one}:{server.port}")], path) for one in own} == {good}
+        assert {status_of(server, [("Host", one)], path) for one in own} == {good}
+        others = [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil",
+            "",
+            "a b",
+            "[evil]",
+            "::1",
+            "1.2.3.4@evil",
+        ]
+        assert {status_of(server, [("Host", one)], path) for one in others} == {421}
+        assert status_of(server, [], path) == 421
+        assert status_of(server, [("Host", "127.0.0.1"), ("Host", "evil.example")], path) == 421
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://127.0.0.1:{port}"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+    ],
+)
+def test_server__a_page_of_anothers__is_told_nothing(headers: dict[str, str]) -> None:
+    server = serve(Health(30.0, ""))
+    host = f"127.0.0.1:{server.port}"
+    try:
+        sent = [(name, value.format(port=server.port)) for name, value in headers.items()]
+        assert status_of(server, [("Host", host), *sent]) == 403
+        own = [("Origin", f"http://{host}"), ("Sec-Fetch-Site", "same-origin")]
+        assert status_of(server, [("Host", host), *own]) == 200
+        assert status_of(server, [("Host", host), ("Sec-Fetch-Site", "none")]) == 200
+    finally:
         server.close()

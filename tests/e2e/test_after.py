@@ -13,7 +13,7 @@ from hearth.client import Client
 from hearth.market.abi import codec
 from hearth.protocol.parents import unpack_parents
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, WASM_FILE, Said, Town, town
+from tests.kit.town import EXAMPLES, Said, Town, town, wasm_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -37,10 +37,7 @@ class After:
         return told
 
     def file(self, name: str, module: Path = COUNTS, more: str = "") -> Path:
-        path = self.folder / f"{name}.yaml"
-        text = EXAMPLES / "wordcount-array" / "text.txt"
-        path.write_text(WASM_FILE.format(name=name, module=module, text=text, rate="1.20/h") + more)
-        return path
+        return wasm_file(self.folder / f"{name}.yaml", module, more=more)
 
     def post(self, name: str, *options: str, module: Path = COUNTS, more: str = "") -> str:
         return self.say("submit", str(self.file(name, module, more)), "--again", "-q", *options).out.strip()
@@ -72,7 +69,7 @@ def test_child__parent_ends_well__waits_and_runs_then(after: After, tmp_path: Pa
     assert (planned["job"], planned["condition"], planned["as_asked"]) == (parent, "success", None)
     child = after.say("submit", str(file), "-q").out.strip()
     told = after.say("job", "show", child).out
-    assert f"state blocked: waits for {parent[:14]} (" in told and "results are kept" in told
+    assert f"state waiting for other jobs: waits for {parent[:14]} (" in told and "results are kept" in told
     assert after.say("jobs", "--state", "blocked", "-q").out.split() == [child]
     error = after.say("job", "unlock", child, "--json", code=5).error
     assert error["code"] == "PARENT_RUNS" and parent[:14] in error["message"]
@@ -93,7 +90,7 @@ def test_child__parent_ends_well__waits_and_runs_then(after: After, tmp_path: Pa
     sums = sum(int(receipt[name]) for name in ("workers", "market_fee", "keepers", "refunded"))
     assert sums == int(receipt["escrow"])
     events = after.say("job", "events", child).out
-    assert "what it waited for has ended as asked: open" in events
+    assert "what it waited for has ended as asked: it waits for a machine" in events
 
 
 def test_child__parent_fails__is_refunded_and_its_waiter_told(after: After) -> None:

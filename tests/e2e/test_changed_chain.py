@@ -43,17 +43,19 @@ def say(place: Town, **ids: int) -> None:
 def test_chain__changes_its_id__no_new_job_is_paid_for_and_those_of_before_end(place: Town) -> None:
     worker = place.worker_file()
     assert place.hearth("worker", "register", "--config", str(worker), "--stake", "20").code == 0
-    (place.home / "nothing.wasm").write_bytes(
+    folder = place.home / "jobs"
+    folder.mkdir()
+    (folder / "nothing.wasm").write_bytes(
         wasmtime.wat2wasm('(module (memory (export "memory") 1) (func (export "_start")))')
     )
     jobs = {}
     for name in ("ran", "cancelled"):
-        file = place.home / f"{name}.yaml"
+        file = folder / f"{name}.yaml"
         file.write_text(JOB % name)
         told = place.hearth("submit", str(file), "--anyway", "--json")
         assert told.code == 0, told.out + told.err
         jobs[name] = told.json["job"]
-    ran = str(place.home / "ran.yaml")
+    ran = str(folder / "ran.yaml")
 
     place.rpc("anvil_setChainId", OTHER)
     told = place.hearth("jobs", "--json")

@@ -14,7 +14,7 @@ import pytest
 from hearth.market.events import Checkpointed, CheckpointPaid, Started
 from hearth.protocol.types import JobId
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.town import Town, example_text, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -30,10 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 
 def job_file(folder: Path) -> Path:
     """Write the example's job, with fewer steps, so that a machine under load ends it too."""
-    text = (EXAMPLES / "resume" / "job.yaml").read_text()
-    text = text.replace("./count.wasm", str(EXAMPLES / "resume" / "count.wasm"))
-    lines = [line for line in text.splitlines() if not line.startswith("command:")]
-    folder.mkdir(exist_ok=True)
+    lines = [line for line in example_text("resume", folder).splitlines() if not line.startswith("command:")]
     path = folder / "job.yaml"
     path.write_text("\n".join([*lines, f'command: ["{STEPS}", "{ROUNDS}"]']) + "\n")
     return path
@@ -78,7 +75,9 @@ def test_checkpoint__worker_is_killed__another_goes_on_and_both_are_paid(place: 
     assert books.code == 0 and books.json["solvent"], books.out
 
 
-@pytest.mark.parametrize("point", ["c1.copied", "c2.stored", "c3.offered"])
+@pytest.mark.parametrize(
+    "point", ["c2.stored", *(pytest.param(point, marks=pytest.mark.deep) for point in ("c1.copied", "c3.offered"))]
+)
 def test_checkpoint__worker_dies_at_it_and_is_started_again__its_unit_ends_well(
     place: Town, tmp_path: Path, point: str
 ) -> None:

@@ -81,6 +81,7 @@ def local_geth(tmp_path: Path) -> Iterator[Geth]:
         made.close()
 
 
+@pytest.mark.deep
 def test_demo__on_a_geth_that_runs_already__shows_every_scene_and_leaves_the_chain(
     tmp_path: Path, local_geth: Geth
 ) -> None:
@@ -116,7 +117,7 @@ def test_demo__on_a_geth_that_runs_already__shows_every_scene_and_leaves_the_cha
         "on a chain of Geth/",
         "on probation until they have been paid for some work: 1, 2, 3",
         "signed the result of attested",
-        "what it waited for has ended as asked: open",
+        "what it waited for has ended as asked: it waits for a machine",
         "a job that it waited for ended otherwise than asked",
         "it beats no more",
         "gave it up and paid for that",

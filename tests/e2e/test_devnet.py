@@ -69,7 +69,7 @@ def _needs_anvil() -> None:
     need_anvil()
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["native", "erc20"])
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.deep)], ids=["native", "erc20"])
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningMarket]:
     made = RunningMarket(tmp_path_factory.mktemp("devnet"), erc20=request.param)
     yield made

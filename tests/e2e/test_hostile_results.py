@@ -38,7 +38,7 @@ from hearth.storage.unixfs import Link
 from tests.kit import build
 from tests.kit.http import answering, send
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.town import Town, example_text, town
 from tests.storage.test_unixfs import SHARD, bomb, directory, put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -101,7 +101,7 @@ class Trap:
 
 TRAPS = (
     Trap(),
-    Trap(petabyte, fault="TOO_LARGE", says="more than 1048576 bytes in data"),
+    Trap(petabyte, fault="TOO_LARGE", says="the data has more than 1048640 bytes"),
     Trap(shared_shards, fault="BLOCK_CORRUPT", says="no part of a sharded directory"),
     Trap(many_entries, fault="TOO_LARGE", says="more than 16385 entries"),
     Trap(long_log, fault="TOO_LARGE", says="more than 64 bytes in log"),
@@ -394,10 +394,8 @@ def apart(place: Town, job: str, tmp_path_factory: pytest.TempPathFactory) -> It
             f"http://127.0.0.1:{port} gives the block of the node's manifest",
         )
         place.start("apart", "-m", "worker", "--config", str(config), "--json")
-        example = EXAMPLES / "wordcount-array"
         file = tmp_path_factory.mktemp("apart") / "job.yaml"
-        spec = (example / "job.yaml").read_text().replace("./", f"{example}/").replace("units: 24", "units: 2")
-        file.write_text(spec)
+        file.write_text(example_text("wordcount-array", file.parent).replace("units: 24", "units: 2"))
         posted = place.hearth("submit", str(file), "--anyway", "--json")
         assert posted.code == 0, posted.err + posted.out
         name = posted.json["job"]

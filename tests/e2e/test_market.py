@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from eth_utils.crypto import keccak
 
+from hearth.base.errors import SpecError
 from hearth.chain.port import ChainPort, Log, Topics
 from hearth.client import Client
 from hearth.client.results import Results
@@ -19,12 +21,12 @@ from hearth.market.abi import artifact
 from hearth.market.events import Settled, Split, topic_of
 from hearth.protocol import words
 from hearth.storage import canonical
-from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.town import EXAMPLES, ROOT, Town, example_text, hearth, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-@pytest.fixture(scope="module", params=["native", "erc20"])
+@pytest.fixture(scope="module", params=["native", pytest.param("erc20", marks=pytest.mark.deep)])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A market with one worker and a keeper, on which digits, wordcount-array and failing have run."""
     home = tmp_path_factory.mktemp(request.param)
@@ -114,11 +116,8 @@ def test_submit__every_state_change__prints_hash_block_gas_and_fee(done: dict[st
 
 def test_submit__same_file_while_pending__finds_the_job_and_pays_once(place: Town, tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
-    text = (EXAMPLES / "failing" / "job.yaml").read_text()
     # Nobody asks this little, so the job stays open.
-    job.write_text(
-        text.replace("./failing.wasm", str(EXAMPLES / "failing" / "failing.wasm")).replace("1.20/h", "0.01/h")
-    )
+    job.write_text(example_text("failing", tmp_path).replace("1.20/h", "0.01/h"))
     first = place.hearth("submit", str(job), "--anyway", "-q")
     assert first.code == 0, first.err
     before = place.client.wallet.balance()
@@ -137,14 +136,18 @@ def test_submit__same_file_while_pending__finds_the_job_and_pays_once(place: Tow
 
 
 def test_run__module_without_a_price__asks_first_then_runs(place: Town, done: dict[str, Any], tmp_path: Path) -> None:
-    program = str(EXAMPLES / "digits" / "digits.wasm")
-    command = ("run", program, "-i", f"{EXAMPLES / 'digits' / 'digits.csv'}:/in/digits.csv", "-o", "/out/accuracy.json")
+    command = ("run", "-i", f"{EXAMPLES / 'digits' / 'digits.csv'}:/in/digits.csv", "-o", "/out/accuracy.json")
+    program = (str(EXAMPLES / "digits" / "digits.wasm"), "--epochs", "1")
     nonce = place.session.market.port.nonce(place.session.key().address)
-    asked = place.hearth(*command, "--json", "--", "--epochs", "1")
-    assert (asked.code, asked.error["code"], asked.error["hint"]) == (3, "NOT_CONFIRMED", "use --yes")
+    asked = place.hearth(*command, "--json", *program)
+    assert (asked.code, asked.error["code"], asked.error["hint"]) == (
+        3,
+        "NOT_CONFIRMED",
+        "use --yes, before IMAGE or MODULE",
+    )
     assert place.session.market.port.nonce(place.session.key().address) == nonce
     results = tmp_path / "out"
-    told = place.hearth(*command, "--yes", "--timeout", "3m", "--results", str(results), "--", "--epochs", "1")
+    told = place.hearth(*command, "--yes", "--timeout", "3m", "--results", str(results), *program)
     assert told.code == 0, told.out + told.err
     assert "held-out digits" in told.out and (results / "accuracy.json").is_file()
     assert "nobody can challenge this result" in told.err and "costs at most" in told.err
@@ -155,27 +158,28 @@ def test_submit__plain_values__post_the_same_job_as_the_file(place: Town, tmp_pa
         "version": 1,
         "name": "values",
         "runtime": "wasm",
-        "module": str(EXAMPLES / "failing" / "failing.wasm"),
+        "module": str(shutil.copy(EXAMPLES / "failing" / "failing.wasm", tmp_path)),
         "resources": {"cpus": 1, "memory": "64MiB"},
         "limits": {"runtime": "10s", "deadline": "1h"},
         # Nobody asks this little, so the job stays open.
         "price": {"max_rate": "0.01/h"},
     }
-    first = place.client.jobs.submit(values, anyway=True)
+    with pytest.raises(SpecError, match=r"failing\.wasm lies outside"):
+        place.client.jobs.submit(values, anyway=True)
+    first = place.client.jobs.submit(values, anyway=True, allow_outside=True)
+    assert first.submission is not None and not first.submission["already_posted"]
     file = tmp_path / "job.json"
     file.write_text(json.dumps(values))
     again = place.client.jobs.submit(str(file), anyway=True)
-    assert (first["already_posted"], again["already_posted"], again["job"]) == (False, True, first["job"])
+    assert again.submission is not None and again.submission["already_posted"] and again == first
     with pytest.raises(TypeError, match="not int"):
         place.client.jobs.submit(7)  # type: ignore[arg-type]
-    assert place.hearth("job", "cancel", first["job"]).code == 0
+    assert place.hearth("job", "cancel", first.id).code == 0
 
 
 def test_submit__credit_of_a_refund__pays_for_the_next_job(place: Town, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
-    text = (EXAMPLES / "failing" / "job.yaml").read_text()
-    module = str(EXAMPLES / "failing" / "failing.wasm")
-    file.write_text(text.replace("./failing.wasm", module).replace("1.20/h", "0.01/h"))
+    file.write_text(example_text("failing", tmp_path).replace("1.20/h", "0.01/h"))
     job = place.hearth("submit", str(file), "--anyway", "--again", "-q").out.strip()
     assert place.hearth("job", "cancel", job).code == 0
     receipt = place.hearth("job", "receipt", job)
@@ -226,7 +230,10 @@ def test_worker_exit__start_cancel_finish__follow_the_contract(place: Town, done
     config = str(place.worker_file("worker2"))
     registered = place.hearth("worker", "register", "--config", config, "--stake", "2", "--json")
     assert registered.code == 0, registered.out
-    assert place.hearth("worker", "exit", "--config", config).code == 0
+    unsure = place.hearth("worker", "exit", "--config", config, "--json")
+    assert (unsure.code, unsure.error["code"], unsure.error["hint"]) == (3, "NOT_CONFIRMED", "use --yes")
+    assert place.hearth("worker", "status", "--config", config, "--json").json["exit_at"] is None
+    assert place.hearth("worker", "exit", "--config", config, "--yes").code == 0
     early = place.hearth("worker", "exit", "--finish", "--config", config, "--json")
     assert (early.code, early.error["code"]) == (5, "UNBONDING")
     status = place.hearth("worker", "status", "--config", config, "--json").json
@@ -298,10 +305,94 @@ def test_jobs__newest_ones__are_those_that_all_logs_tell(place: Town, done: dict
     assert mine == [row for row in newest if row["submitter"] == place.session.key().address.lower()]
 
 
+def test_jobs__of_this_account__have_names_times_and_costs(place: Town, done: dict[str, Any]) -> None:
+    listed = {row["job"]: row for row in place.hearth("jobs", "--json").json["jobs"]}
+    for name in ("digits", "failing"):
+        row, receipt = listed[done[name]["job"]], place.hearth("job", "receipt", done[name]["job"], "--json").json
+        assert row["name"] == name
+        assert row["posted_at"] <= row["started_at"] <= row["ended_at"]
+        assert int(row["cost"]) == sum(int(receipt[part]) for part in ("workers", "market_fee", "keepers")) > 0
+        shown = place.hearth("job", "show", row["job"], "--json").json
+        assert {key: shown[key] for key in row} == row
+        assert row["cost_text"] in place.hearth("job", "show", row["job"]).out
+    assert {row["name"] for row in place.hearth("jobs", "--name", "DIG", "--json").json["jobs"]} == {"digits"}
+    # A machine that never read its spec has no name for it, and says so; the spec is read once.
+    home = place.home / "stranger"
+    (home / "networks").mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.chmod(0o700)
+    shutil.copy(place.home / "networks" / "devnet.json", home / "networks")
+    gateway = ("--rpc", place.url, "--account", place.session.key().address)
+    told = hearth(home, "jobs", "--all", "--name", "digits", *gateway)
+    assert told.code == 0 and "no jobs" in told.out and f"{len(listed)} jobs have names that are not read" in told.out
+    shutil.copytree(place.home / "store", home / "store")
+    assert "digits" in hearth(home, "jobs", "--all", "--name", "digits", *gateway).out
+    shutil.rmtree(home / "store")
+    assert "digits" in hearth(home, "jobs", "--all", "--name", "digits", *gateway).out
+
+
+@pytest.mark.parametrize("account", ["dev", "provider", "keeper"])
+def test_wallet_history__whole_market__is_exact_to_the_wei(place: Town, done: dict[str, Any], account: str) -> None:
+    told = place.hearth("wallet", "history", account, "--json")
+    assert told.code == 0, told.err
+    report = told.json
+    number = {name: int(value) for name, value in report.items() if isinstance(value, str) and value.isdigit()}
+    for column in ("locked", "spent", "refunded", "earned"):
+        assert number[column] == sum(int(row[column]) for row in report["jobs"])
+    assert number["locked"] == number["spent"] + number["refunded"] + number["still_locked"]
+    credit = place.session.market.credit(report["address"])
+    assert credit == number["refunded"] + number["earned"] + number["from_nodes"] - number["withdrawn"]
+    blocks = (place.rpc("eth_getBlockByNumber", hex(at), True) for at in range(report["block"] + 1))
+    mine = [tx["hash"] for block in blocks for tx in block["transactions"] if tx["from"] == report["address"]]
+    assert report["gas_transactions"] + report["other_transactions"] == len(mine) and report["gas_unknown"] == 0
+    receipts = [place.session.market.port.receipt(bytes.fromhex(tx[2:])) for tx in mine]
+    costs = sorted(receipt.fee for receipt in receipts if receipt is not None)
+    if report["other_transactions"] == 0:
+        assert number["gas"] == sum(costs)
+    else:
+        assert number["gas"] <= sum(costs[-report["gas_transactions"] :])
+    if account == "dev":
+        assert number["spent"] == sum(int(row["cost"]) for row in place.hearth("jobs", "--json").json["jobs"]) > 0
+        assert {row["name"] for row in report["jobs"]} >= {"digits", "failing"} and number["gas"] > 0
+    later = place.hearth("wallet", "history", account, "--since", "1s", "--json").json
+    assert later["first_block"] > report["first_block"] and int(later["spent"]) <= number["spent"]
+    text = place.hearth("wallet", "history", account).out
+    assert f"locked by posting and top-ups: {report['text']['locked']}" in text or report["locked"] == "0"
+    assert "\nlocked = spent + refunded + still locked\n" in text, "which holds, as is asserted above"
+    assert f"spent: {report['text']['spent']}" in text and f"in {report['gas_transactions']} transactions" in text
+
+
+def test_python_page__its_blocks__run_as_written(
+    place: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "PYTHON.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    assert len(blocks) >= 7
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEARTH_HOME", str(place.home))
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "PYTHON.md", "exec"), names)
+    said = capsys.readouterr().out
+    assert "held-out digits" in said and "NOT_FOUND" in said
+    job = names["job"]
+    assert repr(job) == f'<Job {job.id[:14]} "digits": done, 1 unit, cost {job.cost}>'
+    assert f"<td>{job.id[:14]}</td><td>digits</td>" in job._repr_html_()
+    receipt = job.receipt()
+    assert job.cost == sum(int(receipt[part]) for part in ("workers", "market_fee", "keepers"))
+    assert job.posted_at <= job.started_at <= job.ended_at
+
+
 def test_worker_earnings__after_the_jobs__counts_paid_and_failed(place: Town, done: dict[str, Any]) -> None:
     books = place.hearth("worker", "earnings", "--config", str(place.home / "worker.toml"), "--json").json
     assert books["paid"] >= 1 and books["failed_theirs"] >= 1
     assert int(books["income"]) > int(books["fees"]) > 0
+    # The sums are those of the accounts: its owner's from work, and its own key's from keeper's work.
+    status = place.hearth("worker", "status", "--config", str(place.home / "worker.toml"), "--json").json
+    earned = {who: place.client.wallet.history(status[who]) for who in ("owner", "operator")}
+    had = {who: int(one["earned"]) + int(one["from_nodes"]) for who, one in earned.items()}
+    assert status["owner"] != status["operator"]
+    assert had == {"owner": int(books["income"]), "operator": int(books["keeping"])}
 
 
 def test_worker_owner_actions__price_and_stake__change_the_node(

@@ -214,15 +214,15 @@ def test_owner_actions__worker_runs_on_the_owners_key__it_sends_them(place: Town
         assert owner(place, hot, "price", "0.66/h").code == 0
         # What the contract or the balance refuses comes back as it would from a command that signs itself.
         again = owner(place, hot, "price", "0.67/h")
-        assert (again.code, again.error["code"]) == (5, "REFUSED") and "an ask is pending" in again.error["message"]
-        rich = owner(place, hot, "stake", "99999999")
+        assert (again.code, again.error["code"]) == (5, "ASK_PENDING")
+        rich = owner(place, hot, "stake", "999999")
         assert (rich.code, rich.error["code"]) == (6, "FUNDS_SHORT")
         nothing = owner(place, hot, "withdraw")
         assert (nothing.code, nothing.error["code"]) == (6, "NO_CREDIT")
         # This one alone would stop the worker that sends it.
         taken = owner(place, hot, "operator", "0x" + "77" * 20)
         assert (taken.code, taken.error["code"]) == (3, "KEY_IN_USE") and "hearth worker drain" in taken.error["hint"]
-        assert owner(place, hot, "exit").code == 0 and owner(place, hot, "exit", "--cancel").code == 0
+        assert owner(place, hot, "exit", "--yes").code == 0 and owner(place, hot, "exit", "--cancel").code == 0
         rehearsed = owner(place, hot, "stake", "1", "--dry-run")
         assert rehearsed.code == 0 and rehearsed.json["dry_run"]
         assert not list((place.home / "workers" / "worker3" / "requests").glob("*.[adt]*"))
@@ -252,10 +252,17 @@ def test_worker_withdraw__after_the_exit__pays_stake_and_earnings_to_the_owner(
     place: Town, cold: Path, tmp_path: Path
 ) -> None:
     stake = stake_of(place, cold)
-    told(place, "worker", "exit", "--config", str(cold))
+    told(place, "worker", "exit", "--yes", "--config", str(cold))
     place.rpc("evm_increaseTime", place.session.network.node_parameters.unbonding)
     place.rpc("evm_mine")
     told(place, "worker", "exit", "--finish", "--config", str(cold))
+    books = told(place, "worker", "earnings", "--config", str(cold), "--json").json
+    assert books["left_at"] and books["owner"] == place.session.key("owner").address
+    assert f"node {books['node']} left the market at 20" in told(place, "worker", "earnings", "--config", str(cold)).out
+    gone = place.hearth("worker", "why", "0x12", "--config", str(cold), "--json")
+    assert gone.error["code"] == "NO_NODE"
+    assert gone.error["message"].startswith(f"node {books['node']} left the market at 20")
+    assert "hearth worker earnings" in gone.error["hint"]
     credit = int(place.client.wallet.balance("provider")["credit"])
     assert credit >= stake
     half = told(place, "worker", "withdraw", "0.5", "--config", str(cold), "--json").json
@@ -264,6 +271,7 @@ def test_worker_withdraw__after_the_exit__pays_stake_and_earnings_to_the_owner(
     file.write_text(told(place, "worker", "withdraw", "--config", str(cold), "--print-tx").out)
     other = place.hearth("worker", "withdraw", "--tx", str(file), "--account", "keeper", "--json")
     assert (other.code, other.error["code"]) == (3, "NOT_OWNER")
+    assert "has this credit" in other.error["message"]
     said = told(place, "worker", "withdraw", "--tx", str(file), "--account", "provider")
     assert said.err.count("escrow.withdraw: 0x") == 1
     assert place.client.wallet.balance("provider")["credit"] == "0"
@@ -275,7 +283,7 @@ def test_worker_exit_finish__worker_runs_on_the_owners_key__says_so_and_the_work
     place: Town, hot: Path
 ) -> None:
     with working(place, hot):
-        assert owner(place, hot, "exit").code == 0
+        assert owner(place, hot, "exit", "--yes").code == 0
         early = owner(place, hot, "exit", "--finish")
         assert (early.code, early.error["code"]) == (5, "UNBONDING"), early.out
         assert "UTC" in early.error["message"] and "--cancel" in early.error["hint"]

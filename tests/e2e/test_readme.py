@@ -15,10 +15,13 @@ from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.network import load_network
 from hearth.market.reads import Market
+from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.types import NodeId, Offer, Runtime
 from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.geth import CHAIN_ID, shared_chain
 from tests.kit.readme import PHRASE, README, ROOT, blocks, ending, play
 from tests.kit.require import require
+from tests.kit.town import Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -27,6 +30,7 @@ def test_readme__first_lines__say_what_it_is() -> None:
     head = "\n".join(README.splitlines()[:10])
     assert "Unaudited" in head and "market" in head
     assert "make demo" in README and "make test" in README
+    assert README.split("```text\n")[0].count("\n") <= 60, "the first output is below the first screen"
     for name in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / name).exists(), name
 
@@ -74,6 +78,48 @@ def test_readme__tour__runs_as_written(tmp_path: Path, anvil: Path) -> None:
 
 
 @pytest.fixture
+def place(tmp_path: Path, anvil: Path) -> Iterator[Town]:
+    with town(tmp_path) as made:
+        yield made
+
+
+OFFERED = (("rtx-4090", 24, 40), ("rtx-3060", 12, 20), ("", 0, 10))
+"""What three machines say that they offer: tier, memory in GiB, hundredths of a coin an hour. None has a GPU."""
+
+
+def test_readme__gpu_job__check_prints_these_lines(place: Town) -> None:
+    calls, kinds = place.market.calls, Runtime.WASM | Runtime.DOCKER
+    nodes = dict(zip((3, 5, 6), OFFERED, strict=True))
+    for operator, (tier, vram, price) in nodes.items():
+        offer = Offer(
+            runtimes=kinds | Runtime.GPU if tier else kinds,
+            tier=TIERS.get(tier, 0),
+            gpu_count=int(bool(tier)),
+            vram_gib=vram,
+            cores=8,
+            ram_gib=64,
+            disk_gib=200,
+            ask=price * 10**22 // 3_600,
+        )
+        key = devnet.account(operator).address
+        place.sender(2).send(calls.register(key, offer, bytes(32), 2 * 10**18), key=f"register/{operator}")
+    for node, operator in enumerate(nodes, 1):
+        place.sender(operator).send(calls.beat(NodeId(node)), key=f"beat/{operator}")
+
+    folder = place.home / "finetune"
+    (folder / "work").mkdir(parents=True)
+    (folder / "work" / "train.py").write_text("print()\n")
+    (folder / "data.jsonl").write_text("{}\n")
+    (file,), (printed,) = blocks("GPU job", "yaml"), blocks("GPU check", "text")
+    (folder / "job.yaml").write_text(file)
+    assert len(file.splitlines()) <= 10
+    with place.still():  # so that no node falls silent meanwhile
+        told = place.hearth("check", str(folder / "job.yaml"), "--account", "dev")
+    assert told.code == 0, told.err + told.out
+    assert [line for line in printed.splitlines() if line not in told.out.splitlines()] == []
+
+
+@pytest.fixture
 def own_chain() -> Iterator[str]:
     """Run a chain that is not the devnet's, and yield its URL: a geth where one is at hand, an anvil where none is."""
     if "HEARTH_TEST_GETH_RPC" in os.environ or "geth" in os.environ.get("HEARTH_REQUIRE", ""):
@@ -84,6 +130,7 @@ def own_chain() -> Iterator[str]:
         yield url
 
 
+@pytest.mark.deep
 def test_readme__a_market_of_your_own__runs_as_written_through_a_paid_job(tmp_path: Path, own_chain: str) -> None:
     require("ape", (Path(sys.executable).parent / "ape").exists(), "the dev dependencies are not installed")
     phrase = tmp_path / "phrase"

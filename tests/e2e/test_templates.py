@@ -47,6 +47,8 @@ def test_init__gpu__checked_down_to_what_the_worker_lacks(place: Town, tmp_path:
     pinned = f"pytorch/pytorch@sha256:{'ab' * 32}"
     job.write_text(job.read_text().replace("pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime", pinned))
     told = place.hearth("check", str(job), "--json")
-    assert told.code == 0, told.out
+    # As a submit of it would.
+    assert (told.code, told.json["error"]["code"]) == (8, "NO_WORKER"), told.out
+    assert "hearth submit FILE --anyway" in told.json["error"]["hint"]
     assert told.json["runtime"] == "docker" and told.json["can_take"] == 0
     assert told.json["workers"] == {"gpu_count": 1}

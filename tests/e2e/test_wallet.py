@@ -19,7 +19,7 @@ from eth_utils.address import to_checksum_address
 
 from hearth.client.prepared import Prepared
 from hearth.storage import cid as cids
-from tests.kit.town import EXAMPLES, ROOT, Said, Town, hearth, town
+from tests.kit.town import EXAMPLES, ROOT, Said, Town, example_text, hearth, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -260,8 +260,7 @@ def test_submit__print_tx__what_cannot_be__refused_or_warned_of(place: Town) -> 
 def _prepared(place: Town, folder: Path, name: str) -> tuple[Path, dict[str, Any]]:
     """Prepare a job of its own name elsewhere; return the file and what it holds."""
     job = folder / f"{name}.yaml"
-    text = (EXAMPLES / "digits" / "job.yaml").read_text().replace("name: digits", f"name: {name}")
-    job.write_text(text.replace("./digits", str(EXAMPLES / "digits" / "digits")))
+    job.write_text(example_text("digits", folder).replace("name: digits", f"name: {name}"))
     told = place.hearth("submit", str(job), "--anyway", "--print-tx", "--json")
     assert told.code == 0, told.out + told.err
     path = folder / f"{name}.json"

@@ -102,7 +102,7 @@ def test_host__market_is_picked__a_job_is_posted_and_read(place: Town, seen: Wat
         reads = place.client.jobs.reads
         wait(lambda: reads.look(job).units[0].state is State.SUBMITTED, "it ran", 60)
         page.click("text=Accept unit 0")
-        page.wait_for_selector(".state-settled")
+        page.wait_for_selector(".state-done")
         page.wait_for_selector(
             "text=Its digest, its unit and every block of it are what the chain says", timeout=60_000
         )

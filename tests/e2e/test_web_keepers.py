@@ -14,7 +14,7 @@ from hearth.protocol import formulas
 from hearth.protocol.types import State
 from tests.kit.browser import Watched, shoot
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
+from tests.kit.town import EXAMPLES, Town, town, wasm_file
 from tests.kit.web_desk import serve
 from tests.kit.web_page import HIDE, becomes, table, terms, unseen
 from tests.kit.web_wallet import WebWallet
@@ -46,9 +46,7 @@ class Left:
         return self.place.start_worker(self.place.worker_file(slots=3, settle_after="10m"))
 
     def _post(self, name: str, module: Path) -> str:
-        path = self._folder / f"{name}.yaml"
-        text = EXAMPLES / "wordcount-array" / "text.txt"
-        path.write_text(WASM_FILE.format(name=name, module=module, text=text, rate="1.20/h"), encoding="utf-8")
+        path = wasm_file(self._folder / f"{name}.yaml", module)
         told = self.place.hearth("submit", str(path), "--again", "-q")
         assert told.code == 0, told.out + told.err
         return told.out.strip()

@@ -15,7 +15,7 @@ from hearth.protocol.types import State
 from tests.kit.attested import Attested
 from tests.kit.browser import shoot
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, Town, town
+from tests.kit.town import EXAMPLES, Town, example_text, town
 from tests.kit.web_axe import keeps_nobody_out
 from tests.kit.web_page import becomes, follows, go, table
 from tests.kit.web_sign_desk import SignDesk, at
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.e2e, pytest.mark.net, pytest.mark.timeout(300)]
-OPEN = f"""version: 1
-name: {{name}}
-module: {EXAMPLES / "failing" / "failing.wasm"}
-resources: {{{{cpus: 1, memory: 64MiB}}}}
-limits: {{{{runtime: 60s, deadline: 1h}}}}
-price: {{{{max_rate: "0.01/h"}}}}
+OPEN = """version: 1
+name: {name}
+module: failing.wasm
+resources: {{cpus: 1, memory: 64MiB}}
+limits: {{runtime: 60s, deadline: 1h}}
+price: {{max_rate: "0.01/h"}}
 """
 """A job that no worker takes: nobody asks so little."""
+FREE = "waiting for a machine"
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,8 @@ def prepare(place: Town, *arguments: str) -> Any:
 
 
 def job_file(place: Town, name: str) -> str:
-    path = place.home / f"{name}.yaml"
+    path = place.home / "jobs" / f"{name}.yaml"
+    example_text("failing", path.parent)
     path.write_text(OPEN.format(name=name))
     return str(path)
 
@@ -90,7 +92,7 @@ def test_sign__a_job_that_the_command_prepared__is_posted_and_its_page_found(des
     desk.page.wait_for_selector("text=Sign it again")
     assert len(desk.wallet.sent) == 1
     desk.page.click("#calls a")
-    desk.page.wait_for_selector(".state-open")
+    desk.page.wait_for_selector(".state-waiting-for-a-machine")
 
 
 def test_sign__a_file__has_the_marks_that_the_command_says_before_and_while_the_wallet_asks(
@@ -179,7 +181,7 @@ def test_submit__for_an_account_elsewhere__its_file_is_signed_by_that_account(
         prepare(place, "job", "cancel", lent, "--account", "provider")
         credit = place.market.credit(other.wallet.address)
         page.click("nav a[href='#/submit']")
-        page.fill("#job-file", OPEN.format(name="elsewhere").replace(str(EXAMPLES / "failing") + "/", ""))
+        page.fill("#job-file", OPEN.format(name="elsewhere"))
         item = page.locator("li", has_text="failing.wasm").first
         item.locator("input[type=file]:not([webkitdirectory])").set_input_files(EXAMPLES / "failing" / "failing.wasm")
         page.click("text=Put it all into my store")
@@ -201,7 +203,7 @@ def test_submit__for_an_account_elsewhere__its_file_is_signed_by_that_account(
 
     assert place.client.jobs.reads.look(job).posted.terms.submitter.lower() == other.wallet.address
     go(page, f"#/job/{job}")
-    page.wait_for_selector(".state-open")
+    page.wait_for_selector(".state-waiting-for-a-machine")
 
 
 def test_sign__a_file_that_is_altered__is_refused_before_the_wallet_is_asked(desk: SignDesk, tmp_path: Path) -> None:
@@ -241,13 +243,13 @@ def test_job__that_attesters_judge__is_shown_with_its_verdict(desk: SignDesk, at
     page, job = desk.page, attested.submitted()
     lease = attested.lease(job)
     go(page, f"#/job/{job}")
-    becomes(page, verdicts, [("submitted", "none yet", lease["result_cid"])], "its result")
+    becomes(page, verdicts, [("result in", "none yet", lease["result_cid"])], "its result")
     assert "not known yet" in page.inner_text("#needed")
     signed = [str(attested.attest(job, name)[0]) for name in ("ada", "cid")]
     attested.confirm(job, *signed)
     (said,) = [one["text"] for one in events(desk.place, job) if one["event"] == "Ruled"]
     said += "; 2 signatures, of 3 attesters of whom 2 must sign"
-    becomes(page, verdicts, [("settled", said, lease["result_cid"])], "the verdict")
+    becomes(page, verdicts, [("done", said, lease["result_cid"])], "the verdict")
     assert page.inner_text("#needed").startswith("2 of 3 attesters")
     page.click("text=The attesters")
     assert sorted(attested.addresses) == page.inner_text("details:has-text('The attesters') ul").split()
@@ -263,13 +265,14 @@ def test_job__with_parents_and_children__is_drawn_among_them(desk: SignDesk) -> 
     last = prepare(place, "submit", job_file(place, "last"), "--after", child, "--anyway")["job"]
     go(page, f"#/job/{child}")
     page.click("text=Show what it waits for, and what waits for it")
+    waits = "\N{DOTTED CIRCLE} waiting for other jobs"
     wanted = [
-        f"this job (\N{DOTTED CIRCLE} blocked) waits for {parent} (\N{WHITE CIRCLE} open): always",
-        f"{last} (\N{DOTTED CIRCLE} blocked) waits for this job (\N{DOTTED CIRCLE} blocked): success",
+        f"this job ({waits}) waits for {parent} (\N{WHITE CIRCLE} {FREE}): always",
+        f"{last} ({waits}) waits for this job ({waits}): success",
     ]
     becomes(page, around, wanted, "the jobs around it")
     shown = prepare(place, "job", "show", child)["parents"]
-    assert [(row["job"], row["condition"], row["text"].split(",")[0]) for row in shown] == [(parent, "always", "open")]
+    assert [(row["job"], row["condition"], row["text"].split(",")[0]) for row in shown] == [(parent, "always", FREE)]
     assert page.locator("svg a").count() == 3
     keeps_nobody_out(page)
     shoot(page, "around")
@@ -277,13 +280,12 @@ def test_job__with_parents_and_children__is_drawn_among_them(desk: SignDesk) -> 
     page.wait_for_selector("#around >> text=cancelled")
 
 
-def test_routes__that_are_reserved__show_the_jobs_and_have_no_link(desk: SignDesk) -> None:
+def test_routes__that_are_reserved__are_no_page_and_have_no_link(desk: SignDesk) -> None:
     for route in ("dispute", "live"):
         go(desk.page, "#/about")
         assert desk.page.inner_text("main h1") == "About this page"
         go(desk.page, f"#/{route}/0x{'0d' * 32}")
-        assert desk.page.inner_text("main h1") == "Jobs" and desk.page.title() == "Jobs - Hearth"
-        desk.page.locator("main table").or_(desk.page.get_by_text("Nobody has posted a job yet.")).first.wait_for()
+        assert desk.page.inner_text("main h1") == "No such page"
         assert desk.page.query_selector(f"a[href*='{route}']") is None
 
 
@@ -293,7 +295,7 @@ def around(page: Page) -> list[str]:
 
 def verdicts(page: Page) -> list[tuple[str, str, str]]:
     rows = table(page, "verdict").rows
-    return [(row["state"].text.split()[-1], row["verdict"].text, row["result"].text) for row in rows]
+    return [(row["state"].text.partition(" ")[2], row["verdict"].text, row["result"].text) for row in rows]
 
 
 def events(place: Town, job: str) -> list[Any]:

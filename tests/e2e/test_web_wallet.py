@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hearth.client.posting.preflight import Preflight
+from hearth.client.posting.sources import Allowed
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import State
 from hearth.spec import load_spec
@@ -32,7 +33,7 @@ VIOLATIONS = """addEventListener("securitypolicyviolation", ({ violatedDirective
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_chromium()
+    require_chromium(whole=True)
     return bundle(tmp_path_factory.mktemp("extension") / "bundled")
 
 
@@ -43,7 +44,7 @@ def place(extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         made.add_keeper()
         path = made.worker_file()
         # It runs what the attesters of the example judge, and what nobody does.
-        digest = made.hearth("check", str(ATTESTED / "job.yaml"), "--json").json["judge"]["digest"]
+        digest = made.hearth("check", str(ATTESTED / "job.yaml"), "--allow-outside", "--json").json["judge"]["digest"]
         accept = re.sub(r"(?m)^\[accept\].*$", f'[accept]\nattesters = ["{digest}"]', path.read_text())
         path.write_text(accept)
         told = made.hearth("worker", "register", "--config", str(path), "--stake", "20")
@@ -109,7 +110,7 @@ def test_submit__by_an_extension__is_approved_in_its_window_and_the_result_is_sh
     posted = desk.place.client.jobs.reads.look(job).posted
     assert posted.terms.submitter.lower() == wallet.address
     assert desk.place.rpc("eth_getTransactionByHash", f"0x{posted.log.tx_hash.hex()}")["input"] == asked["data"]
-    page.wait_for_selector(".state-settled", timeout=90_000)
+    page.wait_for_selector(".state-done", timeout=90_000)
     page.wait_for_selector("text=Its digest, its unit and every block of it are what the chain says", timeout=60_000)
     with page.expect_download() as saved:
         page.click("text=Save accuracy.json")
@@ -124,6 +125,9 @@ def test_submit__refused_in_the_extensions_window__sends_nothing(desk: Desk[Exte
     with desk.wallet.window(desk.sign) as window:
         window.click("#reject")
     assert "you refused it; nothing was sent" in desk.alert("USER_REFUSED")
+    # What to do now stands beside it, and over the box of a second job that the first is still one.
+    assert "the same button asks your wallet again" in desk.alert("USER_REFUSED")
+    assert "cannot be posted twice" in desk.page.inner_text("main")
     with desk.wallet.window(desk.sign):  # and shut without an answer
         desk.page.wait_for_selector("[role=alert]:has-text('USER_REFUSED')", state="detached")
     assert "you refused it; nothing was sent" in desk.alert("USER_REFUSED")
@@ -194,7 +198,7 @@ def test_submit__a_job_of_attesters__has_the_commands_terms_and_is_confirmed_by_
 ) -> None:
     page, place = desk.page, desk.place
     path = attested_job(tmp_path)
-    plan = place.hearth("check", str(path), "--json").json
+    plan = place.hearth("check", str(path), "--allow-outside", "--json").json
     desk.open()
     desk.write(
         path.read_text(),
@@ -214,7 +218,7 @@ def test_submit__a_job_of_attesters__has_the_commands_terms_and_is_confirmed_by_
 
     reads = place.client.jobs.reads
     posted = reads.look(job).posted.terms
-    with Preflight(reads).planned(load_spec(path)) as planned:
+    with Preflight(reads).planned(load_spec(path), Allowed(outside=True)) as planned:
         assert replace(posted, salt=0) == planned.terms
     wait(lambda: reads.look(job).units[0].state is State.SUBMITTED, "it ran", 60)
     files = [tmp_path / f"{name}.json" for name in ("attester", "attester2")]
@@ -224,7 +228,7 @@ def test_submit__a_job_of_attesters__has_the_commands_terms_and_is_confirmed_by_
     named = ("--attesters", str(path.parent / "attesters.yaml"))
     told = place.hearth("job", "confirm", job, *map(str, files), *named)
     assert told.code == 0, told.err
-    page.wait_for_selector(".state-settled")
+    page.wait_for_selector(".state-done")
 
 
 def pick_sources(desk: Desk[ExtensionWallet]) -> None:
@@ -258,7 +262,7 @@ def test_submit__attesters_that_are_none__are_refused_and_nothing_is_signed(
     keys.write_text(keys.read_text().replace("quorum: 2", "quorum: 4"))
     desk.pick_attesters(keys)
     page.wait_for_selector("#sign", state="detached")
-    refused = desk.place.hearth("check", str(path), "--json").error
+    refused = desk.place.hearth("check", str(path), "--allow-outside", "--json").error
     said = page.locator("[role=alert]:has-text('quorum 4 of 3 keys')").inner_text()
     assert refused["code"] == "BAD_ATTESTERS"
     assert said.startswith("line ") and "quorum 4 of 3 keys: 1 to 3 can be asked for" in refused["message"]

@@ -16,7 +16,7 @@ import wasmtime
 from hearth.base.crowd import Limits
 from hearth.base.errors import SpecError, StorageError
 from hearth.protocol.gpu_tiers import tier_of
-from hearth.spec import wasm_module
+from hearth.spec import image_config, wasm_module
 from hearth.spec.wasm_module import Module
 from hearth.storage import cid as cids
 from hearth.storage.stores import MemoryStore
@@ -80,7 +80,7 @@ def _modules() -> Iterator[bytes]:
         ' (memory (export "memory") 1 4) (data (i32.const 8) "x")'
         ' (func $go (call $exit (i32.const 0))) (export "_start" (func $go)))',
         '(module (import "e" "m" (memory 1)) (import "e" "g" (global i64)) (import "e" "t" (table 1 funcref))'
-        ' (func $s) (global (export "g") (mut f64) (f64.const 1)) (table (export "t") 2 externref) (start $s))',
+        ' (func $s) (global (export "g") (mut f64) (f64.const 1)) (table (export "t") 2 funcref) (start $s))',
         '(module (type (func (param f32 v128) (result i64 i32))) (tag (export "e")) (func (export "f")))',
         '(module (memory (export "memory") 70000) (func (export "_start") (param i32)))',
     )
@@ -324,16 +324,16 @@ def _image(data: bytes) -> RunResult | str:
 
 def _check_image(data: bytes, found: RunResult | str) -> None:
     """No image that is fit has the loader run code of its own, or a volume outside the guest's own folders."""
-    loaded = tuple(f"E{name}=" for name in docker_images.IMAGE_ENV_REFUSED)
+    loaded = tuple(f"E{name}=" for name in image_config.LOADER_ENV)
     lines = data.decode("utf-8", "replace").split("\n")
     for line in lines if found == FIT else ():
-        if line.startswith(loaded) or line in ("V", "V/", "V/proc", "V/dev"):
+        if line.startswith(loaded) or line in ("V", "V/", "V/proc", "V/dev", "V/out/x"):
             raise Finding(f"image-config: an image with {line!r:.100} is fit")
 
 
 def _images() -> Iterator[bytes]:
     yield from (b"EPATH=/usr/bin\nV/data", b"ELD_LIBRARY_PATH=/cuda", b"V/proc\nV/a/../b")
-    yield from (b"E%s=x" % name.encode() for name in docker_images.IMAGE_ENV_REFUSED)
+    yield from (b"E%s=x" % name.encode() for name in image_config.LOADER_ENV)
 
 
 def _reference(data: bytes) -> tuple[str, str] | None:

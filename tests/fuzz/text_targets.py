@@ -351,7 +351,7 @@ TARGETS: Final = (
         "settings-toml",
         "text",
         "a hearth.toml of a project",
-        _from_file(client_settings._from_file),
+        _from_file(lambda path: client_settings._from_file(path, path.read_bytes())),
         lambda: [_CLIENT],
         (ConfigError,),
     ),

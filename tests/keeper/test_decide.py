@@ -381,7 +381,7 @@ def test_decide__node_that_let_more_lapse_than_it_acked__is_left_out_by_name_and
     resting = said(NOW - rest + 1)
     why = f"node 1 let {-score} more of our proposals lapse than it acked: none until {NOW + 1}"
     assert reason_for(resting, node_id(NodeId(1))) == why
-    assert reason_for(resting, NAME) == f"no node can take it now; {why}"
+    assert reason_for(resting, NAME) == f"no node can be proposed now; {why}"
     assert [one.id for one in resting if isinstance(one, Rest)] == ["node 1"], "its job does not rest"
     (action,) = said(NOW - rest)
     assert isinstance(action, Propose) and action.node == 1
@@ -712,13 +712,13 @@ def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:
     told = explain_job(snapshot, FREE, NOW, job().id)
     assert told["nodes"] == {"cores": 1, "price": 1, "not_live": 1}
     assert told["nodes_that_fit"] == 0
-    assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": "no node can take it now"}]
+    assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": "no node can be proposed now"}]
 
 
 def test_explain__only_node_had_the_unit_last__says_that_it_is_excluded() -> None:
     again = open_unit(node=NodeId(1), attempts=1)
     told = explain_job(one_job(again, nodes=(node(1),)), FREE, NOW, job().id)
-    why = "no node can take it now; node 1 is excluded, since it had the unit last"
+    why = "no node can be proposed now; node 1 is excluded, since it had the unit last"
     assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": why}]
 
 

@@ -888,7 +888,7 @@ def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> Non
     told = explain(keeper, world.id_of(terms))
     schemas.validate(told)
     assert told["nodes"] == {"cores": 1}
-    assert told["keeper"][0]["why"] == "no node can take it now"
+    assert told["keeper"][0]["why"] == "no node can be proposed now"
     with pytest.raises(NotFoundError):
         explain(keeper, JobId(bytes(32)))
 

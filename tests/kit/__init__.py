@@ -39,6 +39,7 @@ The page in a browser
     web_market  `WebMarket`, a running market with jobs of every kind, and `hearth web` as processes
     web_rpc   `WebRpc`, a provider before an honest one that a test makes lie, refuse, fail or wait
     web_chain  `WebChain`, a market on the scripted chain behind JSON-RPC, and what it was asked
+    web_folders  a job of folders of a size, and a program that says what it found in them
     web_host  `static_host`, a host of the built page that knows nothing of it
     web_process  `hearth web`'s server as a process of its own, without a market
 
@@ -49,6 +50,7 @@ No chain
     hints     the commands that a hint names, read as click reads them
     http      servers on loopback that answer as a test says, by TLS too
     liars     JSON-RPC providers that lie, break or stall
+    other_chain  a JSON-RPC provider that answers as other chains do: no price, no bloom, an L1 fee, other numbers
 
 The machine
     engine    `Engine`, a Docker engine of a test's own, which can be killed

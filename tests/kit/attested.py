@@ -9,7 +9,7 @@ from typing import Any
 
 from hearth.chain import keys
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, Said, Town
+from tests.kit.town import Said, Town, example_text
 
 PASSWORD = "attesters sign"
 NAMES = ("ada", "bob", "cid")
@@ -29,12 +29,11 @@ class Attested:
         self.addresses = [key.address for key in made[:3]]
         self.set = self.folder / "attesters.yaml"
         self.set.write_text(json.dumps({"keys": self.addresses, "quorum": 2}))
-        text = (EXAMPLES / "digits" / "job.yaml").read_text()
-        for name in ("digits.wasm", "digits.csv"):
-            text = text.replace(f"./{name}", str(EXAMPLES / "digits" / name))
+        text = example_text("digits", self.folder)
         self.job = self.folder / "job.yaml"
         self.job.write_text(text + "\nverify: {attesters: ./attesters.yaml}\n")
-        self.plan = self.say("check", str(self.job), "--json").json
+        # It ends with 8: no worker is there yet.
+        self.plan = self.say("check", str(self.job), "--json", code=8).json
         self._start_worker(self.plan["judge"]["digest"])
 
     def _start_worker(self, digest: str) -> None:

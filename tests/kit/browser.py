@@ -17,7 +17,10 @@ from tests.kit.require import require
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+WHOLE = ("chromium", "chromium-browser", "google-chrome")
+"""Browsers with profiles and extensions."""
+SHELLS = ("chromium-headless-shell", *WHOLE)
+"""The browser without a window's parts takes half of a core's time; where it is missing a whole one does."""
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
 """Root in a container has no sandbox of Chromium's own; the pages are ours."""
 SHOTS = "HEARTH_SCREENSHOTS"
@@ -52,10 +55,10 @@ _SLOWED: dict[str, Callable[[Page], None]] = {
 """By its name, what makes it slow: answers, and databases that open, come late, each at its own time."""
 
 
-def require_chromium() -> str:
-    """Return the browser's program; skip or fail the test where there is none."""
-    found = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
-    require("chromium", found is not None, "no chromium; Debian: apt-get install chromium")
+def require_chromium(*, whole: bool = False) -> str:
+    """Return the browser's program, a `whole` one where asked; skip or fail the test where there is none."""
+    found = next((path for name in (WHOLE if whole else SHELLS) if (path := shutil.which(name))), None)
+    require("chromium", found is not None, "no chromium; Debian: apt-get install chromium chromium-headless-shell")
     assert found is not None
     return found
 

@@ -13,7 +13,19 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from hearth.base.errors import ChainError, FundsError, RefusedError
-from hearth.chain.port import Block, BlockRef, Call, Fees, Log, Receipt, Topics, Transaction, match_topics, refused
+from hearth.chain.port import (
+    Block,
+    BlockRef,
+    Call,
+    Fees,
+    Log,
+    Receipt,
+    Signed,
+    Topics,
+    Transaction,
+    match_topics,
+    refused,
+)
 from hearth.protocol.types import LOCAL_CHAIN_ID
 
 GWEI = 10**9
@@ -76,6 +88,11 @@ class FakeChain:
         self.base_fee = GWEI
         self.priority_fee = GWEI // 10
         self.gas_estimate = 60_000
+        self.rollup_estimate = 0
+        self.rollup_fee_of: Callable[[Transaction], int] = lambda tx: 0
+        """What a rollup takes beside gas, of the sender's balance: 0 is no rollup, whose receipts say nothing of it."""
+        self.late: Callable[[bytes], bool] = lambda tx_hash: False
+        """Which receipts a provider does not have yet, of what is mined."""
         self.counts: Counter[str] = Counter()
         """Requests by method."""
         self.sent: list[bytes] = []
@@ -163,7 +180,7 @@ class FakeChain:
                 effect = self._run(tx, draft)
                 nonces[tx.sender] = tx.nonce + 1
                 price = min(tx.max_fee, self.base_fee + tx.priority_fee)
-                spent = effect.gas_used * price + (tx.value if effect.ok else 0)
+                spent = effect.gas_used * price + self.rollup_fee_of(tx) + (tx.value if effect.ok else 0)
                 balances[tx.sender] = balances.get(tx.sender, 0) - spent
                 if effect.ok and tx.to is not None:
                     balances[tx.to] = balances.get(tx.to, 0) + tx.value
@@ -206,6 +223,7 @@ class FakeChain:
             to=tx.to,
             contract=None,
             logs=tuple(mined.logs[first:]),
+            rollup_fee=self.rollup_fee_of(tx) or None,
         )
         mined.transactions.append((tx, raw, receipt))
 
@@ -328,6 +346,10 @@ class FakeChain:
         self._answer(call, self._blocks[-1].block)
         return self.gas_estimate
 
+    def rollup_fee(self, data: bytes, gas: int) -> int:
+        """Return the scripted estimate of what a rollup takes beside gas."""
+        return self.rollup_estimate
+
     def fees(self) -> Fees:
         """Return the scripted fees."""
         self._meet("fees")
@@ -353,9 +375,11 @@ class FakeChain:
         self._pool[tx.sender, tx.nonce] = (tx, raw)
         return tx.hash
 
-    def receipt(self, tx_hash: bytes, *, gas: int | None = None, max_fee: int | None = None) -> Receipt | None:
+    def receipt(self, tx_hash: bytes, *, signed: Signed | None = None) -> Receipt | None:
         """Return a mined transaction's receipt, which is true, so that nothing is beyond what was signed."""
         self._meet("receipt")
+        if self.late(tx_hash):
+            return None
         for mined in reversed(self._blocks):
             for tx, _, receipt in mined.transactions:
                 if tx.hash == tx_hash:

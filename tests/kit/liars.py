@@ -29,11 +29,11 @@ class Asked:
 
     def truth(self) -> Any:
         """Return the honest result; an honest refusal is a KeyError."""
-        return json.loads(self._forward())["result"]
+        return json.loads(self.forwarded())["result"]
 
     def forward(self) -> None:
         """Answer honestly."""
-        self.body(self._forward())
+        self.body(self.forwarded())
 
     def say(self, result: Any) -> None:
         """Answer with a result."""
@@ -57,7 +57,8 @@ class Asked:
         while not self.ended.wait(pause):
             self.raw(piece)
 
-    def _forward(self) -> bytes:
+    def forwarded(self) -> bytes:
+        """Return the honest answer as it came."""
         content = json.dumps({"jsonrpc": "2.0", "id": self.id, "method": self.method, "params": self.params}).encode()
         request = urllib.request.Request(self.upstream, content, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=20) as answer:

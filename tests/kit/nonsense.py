@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from hearth.market.events import EVENTS, JobPosted, UnitEvent, topic_of
@@ -25,15 +26,25 @@ def emitter(topics: int) -> bytes:
 
 
 def emit(rpc: Rpc, sender: str, address: str, logs: Sequence[Said]) -> None:
-    """Have `address` write the logs, a transaction each; its code and storage are as before afterwards."""
+    """Have `address` write the logs, a transaction each, those of as many topics together; its code and storage are as
+    before afterwards."""
     code = rpc("eth_getCode", address, "latest")
-    for topics, data in logs:
-        rpc("anvil_setCode", address, "0x" + emitter(len(topics)).hex())
-        payload = "0x" + (b"".join(topics) + data).hex()
-        sent = rpc("eth_sendTransaction", {"from": sender, "to": address, "data": payload, "gas": hex(3_000_000)})
-        wait(lambda sent=sent: rpc("eth_getTransactionReceipt", sent) is not None, "the log is mined")
-        assert len(rpc("eth_getTransactionReceipt", sent)["logs"]) == 1
+    for count, said in groupby(sorted(logs, key=_topics), _topics):
+        rpc("anvil_setCode", address, "0x" + emitter(count).hex())
+        sent = []
+        for topics, data in said:
+            payload = "0x" + (b"".join(topics) + data).hex()
+            sent.append(
+                rpc("eth_sendTransaction", {"from": sender, "to": address, "data": payload, "gas": hex(250_000)})
+            )
+        for one in sent:
+            receipt = wait(lambda one=one: rpc("eth_getTransactionReceipt", one), "the log is mined")
+            assert len(receipt["logs"]) == 1
     rpc("anvil_setCode", address, code)
+
+
+def _topics(said: Said) -> int:
+    return len(said[0])
 
 
 def _lists(real: Sequence[Said]) -> Iterator[Said]:

@@ -19,7 +19,7 @@ from hearth.market.manifest import Named
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import JobId, NodeId, Offer, Terms
+from hearth.protocol.types import ZERO_ADDRESS, JobId, NodeId, Offer, Terms
 from hearth.protocol.units import Asset
 from tests.kit import build
 from tests.kit.fake_chain import Effect, Event, FakeChain
@@ -54,6 +54,12 @@ def answer_word(chain: FakeChain, address: str, selector: bytes, value: int) -> 
     chain.on_call(address, selector, lambda call, block: encode(["uint256"], [value]))
 
 
+OVERVIEW: Final = (
+    "(uint256,uint256,uint256,address,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256,uint256)"
+)
+"""What Lens.overview returns."""
+
+
 class ScriptedMarket:
     """One market without contracts."""
 
@@ -69,6 +75,15 @@ class ScriptedMarket:
     def answer(self, contract: str, name: str, types: list[str], values: list[Any]) -> None:
         """Let a function of a contract answer with these values."""
         self.on(contract, name, lambda call, block: encode(types, values))
+
+    def tell_end(self, posted: int, *, ahead: int = 0) -> None:
+        """Let Lens tell the word of JobRegistry.posted, and that contracts see numbers of blocks so far `ahead`."""
+
+        def overview(call: Call, block: Block) -> bytes:
+            here = (self.network.chain_id, block.number + ahead, block.timestamp, ZERO_ADDRESS)
+            return encode([OVERVIEW], [(*here, 0, 0, posted, 0, self.network.policy, 0, 0, 0, 0, 0)])
+
+        self.on("Lens", "overview", overview)
 
     def posted(
         self,

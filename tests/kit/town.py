@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,24 @@ price: {{max_rate: "{rate}"}}
 match: {{window: 0s}}
 """
 """A job file of a module that reads a text; tests add to it."""
+TEXT = EXAMPLES / "wordcount-array" / "text.txt"
 START_SECONDS = 90.0
+
+
+def wasm_file(path: Path, module: Path, *, rate: str = "1.20/h", more: str = "") -> Path:
+    """Write the job file of a module that reads a text, with both beside it, and return its path."""
+    for one in (module, TEXT):
+        if one.parent != path.parent:
+            shutil.copy(one, path.parent)
+    text = WASM_FILE.format(name=path.stem, module=module.name, text=TEXT.name, rate=rate)
+    path.write_text(text + more, encoding="utf-8")
+    return path
+
+
+def example_text(name: str, folder: Path) -> str:
+    """Copy what an example's job brings into a folder, and return the text of its job file."""
+    shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns("*.yaml"), dirs_exist_ok=True)
+    return (EXAMPLES / name / "job.yaml").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from eth_abi.abi import encode
 
 from hearth.base.errors import ChainError
 from hearth.chain.port import Block, Call
-from hearth.market.abi import codec, type_of
+from hearth.market.abi import artifact, codec, type_of
 from hearth.market.events import Locked, topic_of
 from hearth.protocol import formulas, words
 from hearth.protocol.types import JobId, State, Terms, Unit
@@ -60,8 +60,9 @@ class WebChain(ScriptedMarket):
         """Seconds that each answer about logs takes."""
         self._stored: dict[JobId, int] = {}
         self._lock = threading.Lock()
-        for address in self.network.contracts.values():
-            self.chain.set_code(address, b"\x01")
+        for name, address in self.network.contracts.items():
+            made = artifact(name)
+            self.chain.set_code(address, made.runtime)
         answer_checks(self.chain, self.network, self.network.chain_id)
         self._lens("overview", self._overview)
         self._lens("nodes", lambda *_: [])

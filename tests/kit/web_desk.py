@@ -58,8 +58,9 @@ class Desk(Generic[Wallet]):
         self.page.fill("#job-file", text)
         self.page.wait_for_selector("text=This is a job file")
         for path in files.values():
-            item = self.page.locator("li", has_text=path.name).first
-            item.locator("input[type=file]:not([webkitdirectory])").set_input_files(path)
+            item = self.page.locator("li:has(input[type=file])", has_text=path.name).first
+            kind = "[webkitdirectory]" if path.is_dir() else ":not([webkitdirectory])"
+            item.locator(f"input[type=file]{kind}").set_input_files(path)
             item.locator("code").wait_for()
         if attesters is not None:
             self.pick_attesters(attesters)
@@ -82,8 +83,11 @@ class Desk(Generic[Wallet]):
         self.page.click("text=Put it all into my store")
         self.page.wait_for_selector("#there >> text=blocks are there, by your store")
 
-    def anyway(self) -> None:
-        self.page.check("text=Post it anyway, though no worker can take it")
+    def anyway(self, *, maybe: bool = False) -> None:
+        """Post although nobody can take it; `maybe` somebody can."""
+        box = self.page.locator("text=Post it anyway, though no worker can take it")
+        if not maybe or box.count():
+            box.check()
 
     def ready(self, name: str, deadline: str = "1h") -> None:
         """Bring a job that stays open to the last button."""
@@ -98,7 +102,8 @@ class Desk(Generic[Wallet]):
 
     def posted(self) -> str:
         """Return the id of the job whose page this is."""
-        self.page.wait_for_selector("h1:text-matches('^Job( |$)')")
+        # Two calls may be mined before, each in a block of its own.
+        self.page.wait_for_selector("h1:text-matches('^Job( |$)')", timeout=60_000)
         self.page.wait_for_selector("text=Submitter")
         found = re.search(r"#/job/(0x[0-9a-f]{64})", self.page.url)
         assert found is not None, self.page.url

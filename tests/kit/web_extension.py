@@ -98,7 +98,7 @@ def extension_wallet(folder: Path, bundled: Path, index: int) -> Iterator[Extens
     """Run a browser with the wallet of a devnet's account; fail where the page complained of anything in the end."""
     from playwright.sync_api import sync_playwright
 
-    program = require_chromium()
+    program = require_chromium(whole=True)
     account = devnet.account(index)
     signed: list[dict[str, Any]] = []
     with answering(lambda handler: _sign(handler, account, signed)) as port, sync_playwright() as play:

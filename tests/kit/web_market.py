@@ -12,7 +12,7 @@ from typing import Any
 import wasmtime
 
 from tests.kit.running import wait
-from tests.kit.town import EXAMPLES, WASM_FILE, Town, town
+from tests.kit.town import EXAMPLES, Town, town, wasm_file
 from tests.kit.web_rpc import WebRpc, web_rpc
 
 HOSTILE = "\x1b[31mred \u202egnp.exe\u202c \u200b\x00 <img src=x onerror=alert(1)>"
@@ -77,9 +77,7 @@ class WebMarket:
 
     def post(self, name: str, module: Path = COUNTS, *, rate: str = "1.20/h", more: str = "") -> str:
         """Post a job, whether anybody can take it or not; return its id."""
-        path = self._folder / f"{name}.yaml"
-        text = EXAMPLES / "wordcount-array" / "text.txt"
-        path.write_text(WASM_FILE.format(name=name, module=module, text=text, rate=rate) + more, encoding="utf-8")
+        path = wasm_file(self._folder / f"{name}.yaml", module, rate=rate, more=more)
         told = self.place.hearth("submit", str(path), "--anyway", "--again", "-q")
         assert told.code == 0, told.out + told.err
         self.jobs[name] = told.out.strip()

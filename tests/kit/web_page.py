@@ -97,12 +97,14 @@ def unseen(page: Page) -> list[str]:
     return found
 
 
-def jobs(page: Page) -> dict[str, tuple[str, str, str]]:
-    """Return of each listed job its state, what it came to and its ended units of all, by its id, newest first."""
-    return {
-        row["job"].whole or "": (row["state"].text.split()[-1], row["came to"].text, row["units"].text)
-        for row in table(page, "came to").rows
-    }
+def jobs(page: Page) -> dict[str, tuple[str, str]]:
+    """Return of each listed job its state and its ended units of all, by its id, newest first."""
+    return {row["job"].whole or "": (told(row["state"]), row["units"].text) for row in table(page, "at most").rows}
+
+
+def told(state: Cell) -> str:
+    """Return what a state says, without its sign."""
+    return state.text.partition(" ")[2]
 
 
 def failure(page: Page) -> str:

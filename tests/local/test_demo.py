@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.base.errors import HearthError
+from hearth.base.errors import ConfigError, HearthError
 from hearth.client import Client
 from hearth.config.settings import Settings
 from hearth.local.demo import (
@@ -30,6 +30,7 @@ from hearth.local.demo import (
     DemoStage,
     _check_steps,
     _hold,
+    run_demo,
 )
 from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
@@ -138,3 +139,14 @@ def test_resume__what_its_result_came_to__is_whole_or_explained_by_one_worker(
         _check_steps(stage, job, steps)
     assert len(said) == (not fault and len(steps) == 1)
     assert all(ANEW in text and job[2:] in text for text in said)
+
+
+def test_run_demo__page_that_is_not_built__is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unbuilt() -> None:
+        raise ConfigError("no page", code="NO_PAGE")
+
+    monkeypatch.setattr("hearth.local.page.page_files", unbuilt)
+    monkeypatch.setattr("hearth.local.demo._run", lambda *_, **__: pytest.fail("it was started"))
+    with pytest.raises(ConfigError) as caught:
+        run_demo(lambda kind, facts: None, web=True)
+    assert caught.value.code == "NO_PAGE"

@@ -58,8 +58,7 @@ def plan_of(asset: Asset = ETH, nonce: int = 5) -> DeploymentPlan:
 
 def runtime(name: str) -> bytes:
     """Cut the runtime code out of the creation code."""
-    made = artifact(name)
-    return made.bytecode[-made.runtime_size :]
+    return artifact(name).runtime
 
 
 class FakeDeployer:
@@ -211,6 +210,18 @@ def test_carry_out__another_address__is_refused() -> None:
     deployer.deploy = lambda step: real(step)._replace(address="0x" + "99" * 20)  # type: ignore[method-assign]
     with pytest.raises(ChainError, match="address"):
         carry_out(plan, deployer, chain, name="x")
+
+
+def test_deploy__receipt_that_names_no_contract__is_no_other_contract(tmp_path: Path) -> None:
+    """The address follows from the nonce, and what stands there is read back: it need not be told."""
+    chain, account = FakeChain(), Account.from_key(b"\x11" * 32)
+    chain.set_balance(account.address, 10**20)
+    facts: dict[str, Any] = {"chain_id": chain.chain_id(), "genesis_hash": chain.genesis_hash()}
+    journal = TxJournal(tmp_path / "tx.db", address=account.address, **facts)
+    sender = Sender(chain, account, journal, SenderConfig(MAX_FEE), sleep=lambda _: chain.mine() and None)
+    plan = make_plan(DEVNET, ETH, deployer=account.address, nonce=0, treasury=TREASURY, council=COUNCIL)
+    assert TxDeployer(sender, chain).deploy(plan.steps[0]).address == plan.steps[0].address
+    journal.close()
 
 
 @pytest.mark.parametrize("planned", [4, 6])

@@ -8,6 +8,7 @@ import pytest
 
 from hearth.base.errors import ChainError
 from hearth.chain.port import Log, Topics
+from hearth.market import reads
 from hearth.protocol import words
 from hearth.protocol.types import Terms
 from tests.kit import build
@@ -20,9 +21,10 @@ JOBS = [replace(TERMS, salt=salt) for salt in range(1, 8)]
 class Listed(ScriptedMarket):
     """A market of seven jobs: one, then three in one block, then one a block with empty blocks between."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: int = 0) -> None:
         super().__init__()
         self.chain.mine()
+        self.ahead = ahead
         self.asked: list[tuple[int, int]] = []
         self.end, self.count = 0, 0
         for terms in ([JOBS[0]], JOBS[1:4], [], [JOBS[4]], [JOBS[5]], [], [JOBS[6]]):
@@ -37,7 +39,7 @@ class Listed(ScriptedMarket):
         self.tell(self.count, self.end)
 
     def tell(self, count: int, block: int) -> None:
-        self.answer("JobRegistry", "posted", ["uint256"], [words.pack(words.POSTED, {"block": block, "count": count})])
+        self.tell_end(words.pack(words.POSTED, {"block": block + self.ahead, "count": count}), ahead=self.ahead)
 
     def post(self, many: list[Terms], *, skip: int = 0, previous: int | None = None) -> None:
         """Mine a block of posts; `skip` numbers are left out before it, and `previous` is told instead of the truth."""
@@ -45,7 +47,7 @@ class Listed(ScriptedMarket):
         self.count += skip
         for terms in many:
             self.count += 1
-            before = self.end if previous is None else previous
+            before = (self.end and self.end + self.ahead) if previous is None else previous
             events.append(self.posted(terms, number=self.count, previous=before))
             self.end = at
         self.chain.mine(events)
@@ -72,8 +74,28 @@ def test_newest__few_of_many__asks_for_the_blocks_of_their_posts_alone(listed: L
 def test_newest__market_without_jobs__is_empty() -> None:
     market = ScriptedMarket()
     market.chain.mine()
-    market.answer("JobRegistry", "posted", ["uint256"], [0])
+    market.tell_end(0)
     assert market.market.newest(5, market.chain.head()) == []
+
+
+# Arbitrum's contracts see Ethereum's numbers: fewer than its own, or more.
+@pytest.mark.parametrize("ahead", [1_000_000, 1, -1])
+@pytest.mark.parametrize("span", [1, 2, 3, 100])
+def test_newest__contracts_see_other_numbers_of_blocks__searches_ranges(
+    monkeypatch: pytest.MonkeyPatch, ahead: int, span: int
+) -> None:
+    """`jobs --last 5` failed there: the logs of a block were asked for that is another one, or none."""
+    monkeypatch.setattr(reads, "RANGE", span)
+    listed = Listed(ahead)
+    for count in range(9):
+        assert listed.newest(count) == JOBS[::-1][:count]
+    assert min(first for first, _ in listed.asked) >= listed.network.deploy_block
+    listed.asked.clear()
+    listed.newest(1)
+    assert len(listed.asked) == 1 and listed.asked[0][1] == listed.chain.head().number
+    listed.post([replace(TERMS, salt=9)], skip=1)
+    listed.tell(listed.count, listed.end)
+    refused(listed, 2)
 
 
 def test_newest__job_posted_after_the_head_that_is_read__is_left_out(listed: Listed) -> None:

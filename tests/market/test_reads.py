@@ -472,6 +472,55 @@ def test_check__code_hashes__are_compared(rig: Rig) -> None:
     assert caught.value.code == "WRONG_CONTRACTS" and "Escrow" in caught.value.message
 
 
+def test_check_code__of_no_source_of_ours__is_refused_until_its_hash_is_named(rig: Rig) -> None:
+    """Profit: a stranger's network file names a stranger's contracts, and is itself their only witness."""
+    network = deployed(rig).market.network
+    hashes = {name: f"0x{keccak(rig.chain.code(address)).hex()}" for name, address in network.contracts.items()}
+    market = Market(rig.chain, replace(network, code_hashes={n: bytes.fromhex(h[2:]) for n, h in hashes.items()}))
+    with pytest.raises(ChainError) as caught:
+        market.check_code(())
+    assert (caught.value.code, caught.value.retryable) == ("UNKNOWN_CODE", False)
+    assert all(f"{name} ({code})" in caught.value.message for name, code in hashes.items())
+    assert all(f"--code {code}" in caught.value.hint for code in hashes.values())
+    *others, last = hashes.values()
+    with pytest.raises(ChainError, match=r": Steward \(0x[0-9a-f]{64}\)$") as caught:
+        market.check_code(others)
+    assert caught.value.hint.endswith(f"name it: --code {last}")
+    market.check_code(tuple(hashes.values()))
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_check_code__ours_but_for_one_byte__is_refused(rig: Rig, name: str) -> None:
+    network = deployed(rig).market.network
+    for one, address in network.contracts.items():
+        made = artifact(one)
+        rig.chain.set_code(address, made.runtime)
+    Market(rig.chain, network).check_code(())
+    code = rig.chain.code(network.contracts[name])
+    shifted = artifact(name).bytecode[-len(code) :]  # as long, and a part of our creation code
+    one_off = bytes((code[0] ^ 1,)) + code[1:], code[:-1] + bytes((code[-1] ^ 1,))
+    for wrong in (code[:-1], *one_off, b"\x60" * len(code), shifted):
+        rig.chain.set_code(network.contracts[name], wrong)
+        with pytest.raises(ChainError, match=rf": {name} \(0x") as caught:
+            Market(rig.chain, network).check_code(())
+        assert caught.value.code == "UNKNOWN_CODE"
+
+
+@pytest.mark.parametrize(
+    ("contract", "getter"),
+    [("JobRegistry", "ESCROW"), ("JobRegistry", "NODES"), ("NodeRegistry", "ESCROW"), ("NodeRegistry", "JOBS")],
+)
+def test_check__our_code_over_contracts_that_the_file_does_not_name__is_refused(
+    rig: Rig, contract: str, getter: str
+) -> None:
+    """Profit: a registry of our code that pays into an Escrow of the stranger's, beside a true Escrow for show."""
+    network = deployed(rig).market.network
+    answer_word(rig.chain, network.contracts[contract], codec(contract).selector(getter), 0x99)
+    with pytest.raises(ChainError, match=f"{contract}.{getter}: 0x{'99':0>40} on the chain") as caught:
+        rig.market.check()
+    assert caught.value.code == "WRONG_CONTRACTS"
+
+
 def test_check__an_asset_that_is_not_the_contracts__is_refused(rig: Rig) -> None:
     network = deployed(rig).market.network
     other = replace(network, asset=Asset("USDX", 6, "0x" + "70" * 20))
@@ -516,11 +565,11 @@ def test_check__a_parameter_of_nodes_that_the_contract_does_not_have__is_refused
             told = {getter: value for one, getter, value in said_of(network) if one == contract}
             words = b"".join(told.get(getter, 0).to_bytes(32, "big") for getter in names)
             made = artifact(contract)
-            rig.chain.set_code(network.contracts[contract], made.bytecode[-made.runtime_size :] + words)
+            rig.chain.set_code(network.contracts[contract], made.runtime + words)
         answer_word(rig.chain, network.nodes, codec("NodeRegistry").selector(name.upper()), 3)
     before = rig.chain.counts["call"]
     rig.market.check()
-    assert rig.chain.counts["call"] - before == (2 if code == "ours" else 10)
+    assert rig.chain.counts["call"] - before == (2 if code == "ours" else 14)
     true = getattr(network.node_parameters, name)
     wrong = replace(network, node_parameters=replace(network.node_parameters, **{name: true + 1}))
     message = f"NodeRegistry.{name.upper()}: {true} on the chain, {true + 1} in the file of network test"

@@ -52,11 +52,11 @@ SHAPES = {
     "a header of nothing": (1 << 254 | words.HEADER_STATE).to_bytes(32, "big"),
 }
 WORDS = {
-    "JobRegistry": {"posted": 1, "load": 4, "checkpoints": 1},
+    "JobRegistry": {"load": 4, "checkpoints": 1},
     "NodeRegistry": {"get": 7, "totals": 1, "last_seen": 1},
     "Rules": {"policies": 5},
     "Escrow": {"credit": 1},
-    "Lens": {"unit": 3, "fit": 1, "score": 3},
+    "Lens": {"overview": 14, "unit": 3, "fit": 1, "score": 3},
 }
 """What each view answers, in words."""
 

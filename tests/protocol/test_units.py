@@ -15,6 +15,7 @@ from hearth.protocol.units import (
     MIB,
     Asset,
     amount_at_least,
+    amount_at_most,
     format_amount,
     format_duration,
     format_rate,
@@ -26,6 +27,7 @@ from hearth.protocol.units import (
     parse_rate,
     parse_size,
     rate_at_least,
+    rate_at_most,
     show_amount,
     show_at_least,
     show_rate,
@@ -209,6 +211,15 @@ def test_rate_at_least__any_ask__is_a_ceiling_that_reaches_it(base: int, asset: 
         assert rate_at_least(ask, asset) == show_rate(ask, asset) == f"{format_amount(base, asset)}/h"
 
 
+@given(BASE_UNITS, ASSETS)
+def test_rate_at_most__any_bound__is_a_rate_that_it_allows(base: int, asset: Asset) -> None:
+    bound = parse_rate(f"{format_amount(base, asset)}/h", asset)
+    assert parse_rate(rate_at_most(bound, asset), asset) <= bound
+    least, most = amount_at_least(base, asset), amount_at_most(base, asset)
+    assert parse_amount(most, asset) <= base <= parse_amount(least, asset)
+    assert _digits(most) <= 6
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
@@ -231,7 +242,7 @@ def test_parse_duration__human_text__seconds(text: str, seconds: int) -> None:
     [
         ("90", 'did you mean "90s"'),
         ("", "2h30m"),
-        ("1.5h", "2h30m"),
+        ("1.5h", "1h30m"),
         ("-5m", "2h30m"),
         ("30m2h", "2h30m"),
         ("1h1h", "2h30m"),

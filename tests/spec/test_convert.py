@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import SpecError
 from hearth.cli.__main__ import main
+from hearth.protocol import gpu_tiers
 from hearth.spec import as_data, dump_spec, load_spec, parse_spec
 from hearth.spec.convert import FORMATS, convert, peer_of
-from hearth.spec.convert.draft import Draft, NotConvertible, size_of, words
+from hearth.spec.convert.draft import NO_COUNTERPART, Draft, NotConvertible, size_of, words
 from hearth.spec.convert.read import MAX_BYTES, Unreadable, read_documents
 
 PEERS = Path(__file__).resolve().parents[1] / "data" / "peers"
@@ -167,6 +168,46 @@ def test_convert__what_a_job_cannot_be__refused_with_the_reason(text: str, old: 
     assert message in refusal(text.replace(old, new, 1)).message
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("services: [a]", "services is a list, not a mapping"),
+        ("services: a", "services is text, not a mapping"),
+        ("services: 3", "services is a number, not a mapping"),
+        ("services:", "it describes 0 services"),
+        ("services: {a: }", "services.a.image names no image"),
+        ("services: {a: [b]}", "services.a is a list, not a mapping"),
+        *(
+            (f"services: {{a: {{image: x, {line}}}}}", f"services.a.{said}")
+            for line, said in (
+                ("image: [x]", "image is a list, not text"),
+                ("ports: 80", "ports publishes ports"),
+                ("network_mode: []", "network_mode is a list, not text"),
+                ("volumes: {a: b}", "volumes is a mapping, not a list"),
+                ("volumes: [[]]", "volumes[0] is a list, not text"),
+                ("volumes: [{source: }]", "volumes[0].source is empty, not text"),
+                ("working_dir: []", "working_dir is a list, not text"),
+                ("environment: x", "environment is text, not a mapping or a list of K=V"),
+                ("environment: [A=1, [b]]", "environment[1] is a list, not text"),
+                ("environment: {A: [1]}", "environment.A is a list, not text"),
+                ("command: {a: b}", "command is a mapping, not text or a list"),
+                ("command: [a, [b]]", "command[1] is a list, not text"),
+                ("env_file: [{file: a}]", "env_file[0].path is empty, not text"),
+                ("deploy: true", "deploy is true or false, not a mapping"),
+                ("deploy: {replicas: []}", "deploy.replicas is a list, not a whole number"),
+                ("deploy: {resources: {limits: {cpus: []}}}", "deploy.resources.limits.cpus is a list, not text"),
+                ("mem_limit: {}", "mem_limit is a mapping, not text"),
+                ("gpus: {}", "gpus is a mapping, not a whole number"),
+            )
+        ),
+    ],
+)
+def test_compose__part_of_a_wrong_type__is_named_with_what_it_is(text: str, said: str) -> None:
+    error = refusal(text)
+    assert (error.code, error.exit_code) == ("NOT_CONVERTIBLE", 2)
+    assert "this is a Docker Compose file" in error.message and said in error.message
+
+
 def test_convert__cid_that_is_none__the_specs_own_refusal() -> None:
     assert refusal(BACALHAU.replace("QmeZRGhe4PmjctYVSVHuEiA9oSXnqmYa4kQubSHgWbjv72", "Qmnonsense")).code == "BAD_CID"
 
@@ -234,6 +275,242 @@ def test_words__text_or_list__a_command(value: Any, command: list[str]) -> None:
     assert words(value, "cmd") == command
 
 
+# ---- Compose: a command as text, and what it takes from a shell ----
+
+BATCH = "services: {a: {image: x, network_mode: none, %s}}"
+
+
+def _of_compose(line: str) -> tuple[dict[str, Any], dict[str, str]]:
+    made = convert((BATCH % line).encode(), "compose.yml")
+    return as_data(made.spec), {note.key: note.why for note in made.notes}
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("report --price $$5 --glob *.csv; --end", ["report", "--price", "$5", "--glob", "*.csv;", "--end"]),
+        ('report --title "Costs & gains"', ["report", "--title", "Costs & gains"]),
+        ("sh -c 'echo $$HOME | wc'", ["sh", "-c", "echo $HOME | wc"]),
+        (r'''a\ b 'c\d' "e\\f" "g\nh" "\$$5"''', ["a b", r"c\d", r"e\f", "g\nh", "$5"]),
+        ("a '' \"\" b''c", ["a", "", "", "bc"]),
+        ("a `date +%s` $$(cat b)", ["a", "`date +%s`", "$(cat b)"]),
+        ("  ", []),
+        ("a\tb", ["a", "b"]),
+        ("~/x #y", ["~/x", "#y"]),
+        ("run ${WHAT:-this and} ${NOT-${OR:-that}} ${ON:+never}", ["run", "this", "and", "that"]),
+        ("run ${WHAT} $WHAT", ["run", "${WHAT}", "$WHAT"]),
+    ],
+)
+def test_compose__command_as_text__is_split_as_compose_does_and_read_by_no_shell(command: str, argv: list[str]) -> None:
+    text = json.dumps(command)
+    for line, rest in ((f"command: {text}", []), (f"entrypoint: {text}, command: z", ["z"])):
+        made = convert((BATCH % line).encode(), "compose.yml")
+        whys = " ".join(note.why for note in made.notes)
+        assert as_data(made.spec).get("command", []) == [*argv, *rest]
+        assert ("no shell reads ;" in whys) == (";" in command)
+        assert ("not taken from your shell" in whys) == ("WHAT" in command)
+
+
+@pytest.mark.parametrize(
+    "command", ["pay $5", "a 'b", 'a "b', "a \\", "a (b)", "a b)", "${", "${A", "${A:-" * 40, "${5}"]
+)
+def test_compose__command_that_compose_refuses__is_refused(command: str) -> None:
+    error = refusal(BATCH % f"command: {json.dumps(command)}")
+    assert error.code == "NOT_CONVERTIBLE" and "services.a.command" in error.message
+
+
+def test_compose__default_of_an_image__is_taken() -> None:
+    assert as_data(convert(b"services: {a: {image: '${I:-x:1}', network_mode: none}}", "c.yml").spec)["image"] == "x:1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "workdir", "inputs", "noted"),
+    [
+        ("working_dir: /job, volumes: ['./app:/job:ro']", "./app", [], {}),
+        ("volumes: ['./app:/job:ro']", "./app", [], {}),
+        ("working_dir: /app, volumes: ['./:/app']", "./", [], {"volumes[0]": "write to /out"}),
+        ("working_dir: /app/, volumes: ['./d:/data:ro', './a:/app:ro']", "./a", [("./d", "/in/data")], {}),
+        ("working_dir: /app/src, volumes: ['./a:/app:ro']", "./a", [], {"working_dir": "in /job, not /app/src"}),
+        ("working_dir: /a/b, volumes: ['./a:/a:ro', './b:/a/b:ro']", "./b", [("./a", "/in/a")], {}),
+        ("working_dir: /app, volumes: ['./a:/apple:ro']", None, [("./a", "/in/apple")], {"working_dir": ""}),
+        ("working_dir: /app, volumes: ['~/a:/app', 'n:/app']", None, [], {"working_dir": "", "volumes[0]": "not"}),
+        ("working_dir: /out, volumes: ['./o:/out']", None, [], {"working_dir": "not /out"}),
+        (
+            "working_dir: /job, volumes: ['./a:/job/lib:ro']",
+            *(None, [("./a", "/in/job/lib")], {"volumes[0]": "not /job/lib: put it into the folder"}),
+        ),
+        ("volumes: ['./a:/in/a/:ro']", None, [("./a", "/in/a")], {}),
+        ("volumes: ['./app:/job:ro', './.env:/job/.env:ro']", "./app", [], {"volumes[1]": "a secret (.env)"}),
+        ("volumes: ['./.aws:/job:ro']", None, [], {"volumes[0]": "./.aws is not taken: it looks like a secret"}),
+    ],
+)  # fmt: skip
+def test_compose__folder_that_it_starts_in__is_the_workdir(
+    lines: str, workdir: str | None, inputs: list[tuple[str, str]], noted: dict[str, str]
+) -> None:
+    job, notes = _of_compose(lines)
+    assert job.get("workdir") == workdir
+    assert [(one["src"], one["dst"]) for one in job.get("inputs", [])] == inputs
+    assert all(words in notes[f"services.a.{key}"] for key, words in noted.items())
+    assert "working_dir" in noted or "services.a.working_dir" not in notes
+    assert {f"services.a.{key}" for key in noted} <= set(notes)
+    assert not any("not /in/a/" in why for why in notes.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "gpus"),
+    [
+        ("gpus: all", 1),
+        ("gpus: 2", 2),
+        ("gpus: [{driver: nvidia, count: 3}]", 3),
+        ("runtime: nvidia", 1),
+        ("deploy: {resources: {reservations: {devices: [{count: -1, capabilities: [gpu]}]}}}", 1),
+        ("deploy: {resources: {reservations: {devices: [{device_ids: ['0', '3'], capabilities: [gpu]}]}}}", 2),
+        ("deploy: {resources: {reservations: {devices: [{count: 9, capabilities: [tpu]}]}}}", None),
+        ("runtime: runc", None),
+    ],
+)
+def test_compose__gpus_in_each_form__are_asked_for(line: str, gpus: int | None) -> None:
+    job, notes = _of_compose(line)
+    assert job.get("resources", {}).get("gpu", {}).get("count") == gpus
+    assert ("services.a.runtime" in notes) == ("runc" in line)
+
+
+@pytest.mark.parametrize("key", ["env_file", "shm_size", "profiles", "depends_on", "ulimits", "tmpfs", "tty", "build"])
+def test_compose__key_without_a_counterpart__is_left_out_with_its_reason(key: str) -> None:
+    assert _of_compose(f"{key}: [x]")[1][f"services.a.{key}"] not in ("", NO_COUNTERPART)
+
+
+def test_compose__services_behind_a_profile__are_those_that_compose_does_not_start() -> None:
+    text = "services: {a: {image: x, network_mode: none}, b: {image: y, profiles: [debug]}}"
+    made = convert(text.encode(), "compose.yml")
+    assert made.spec.image == "x" and made.notes[0].key == "services.b"
+    assert "2 services (a, b)" in refusal(text.replace("image: x", "image: x, profiles: [c]")).message
+
+
+# ---- what lies outside the file's folder ----
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("~/.ssh", "~", "~root/.ssh", "/proc/self/environ", "/", "..", "../x", "./../x", "./a/../../x", "$HOME/x"),
+        *("${HOME}/.aws", "./$DIR"),
+    ],
+)
+def test_compose__mount_from_outside__is_listed_and_not_taken(source: str) -> None:
+    for volume in (f"{source}:/data:ro", {"type": "bind", "source": source, "target": "/data"}):
+        job, notes = _of_compose(f"volumes: [{json.dumps(volume)}]")
+        assert "inputs" not in job and "is not taken: " in notes["services.a.volumes[0]"]
+
+
+@pytest.mark.parametrize(
+    "source", ["./.env", "prod.env", "./keys/id_rsa", "./.SSH", ".ssh/config", "./.git", "a/../.env"]
+)
+def test_convert__what_looks_like_a_secret__is_named_and_not_taken(source: str) -> None:
+    """No job takes it, so that hearth check would refuse the job file for naming it."""
+    job, notes = _of_compose(f"volumes: [{{type: bind, source: {source}, target: /data}}]")
+    assert "inputs" not in job and f"{source} is not taken: it looks like a" in notes["services.a.volumes[0]"]
+    task = {"run": "x", "resources": {"image_id": "docker:x"}, "file_mounts": {"/k": source}}
+    made = convert(json.dumps(task).encode(), "task.json")
+    assert "inputs" not in as_data(made.spec) and made.notes[0].key == "file_mounts./k"
+    module = {"Tasks": [{"Name": "a", "Engine": {"Type": "wasm", "Params": {"EntryModule": source}}}]}
+    assert "looks like a secret" in refusal(json.dumps(module)).message
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("command: [go, '--key=${API_KEY:-hunter2}']", "command[1]"),
+        ("environment: {A: 'x${MY_TOKEN-hunter2}'}", "environment.A"),
+        ("environment: {A: '${B:-${DB_PASSWORD:-hunter2}}'}", "environment.A"),
+        ("environment: {A: '${SECRET:+hunter2}'}", "environment.A"),
+        ("environment: ['DATABASE_URL=postgres://u:hunter2@h/db']", "environment.DATABASE_URL"),
+        ("environment: {DB: '${DB:-postgres://u:hunter2@h/db}'}", "environment.DB"),
+        ("volumes: [{type: bind, source: 'https://u:hunter2@h/x', target: /data}]", "volumes[0]"),
+        ("volumes: [{type: bind, source: 'https://u:hunter2@h/$$x', target: /data}]", "volumes[0]"),
+    ],
+)
+def test_compose__secret_inside_a_value__is_left_out_and_noted(line: str, where: str) -> None:
+    job, notes = _of_compose(line)
+    assert f"services.a.{where}" in notes and "hunter2" not in json.dumps([job, notes])
+
+
+def test_skypilot_and_bacalhau__url_with_a_password__is_not_taken() -> None:
+    url = "https://u:hunter2@h/x"
+    task = {"run": "x", "resources": {"image_id": "docker:x"}, "file_mounts": {"/k": url}, "envs": {"A": url}}
+    made = convert(json.dumps(task).encode(), "task.json")
+    assert {"envs.A", "file_mounts./k"} <= {note.key for note in made.notes}
+    assert "hunter2" not in str((as_data(made.spec), made.notes))
+    module = {"Tasks": [{"Name": "a", "Engine": {"Type": "wasm", "Params": {"EntryModule": url}}}]}
+    message = refusal(json.dumps(module)).message
+    assert "has a password" in message and "hunter2" not in message
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [("env_file: .env", ".env"), ("env_file: [a.env, {path: ./b.env, required: false}]", "a.env, ./b.env")],
+)
+def test_compose__files_of_variables__are_named_as_not_read(line: str, named: str) -> None:
+    job, notes = _of_compose(line)
+    assert notes["services.a.env_file"].startswith(f"{named} is not read: ") and "env" not in job
+
+
+def test_compose__whole_folder__is_taken_with_a_warning() -> None:
+    job, _ = _of_compose("volumes: ['.:/data', './a/../b:/b']")
+    assert [one["src"] for one in job["inputs"]] == [".", "./a/../b"]
+    made = convert((BATCH % "volumes: ['.:/data']").encode(), "compose.yml")
+    assert any("its hidden files too" in note.why for note in made.notes)
+
+
+def test_skypilot_and_bacalhau__paths_outside__are_not_taken() -> None:
+    text = SKYPILOT.replace("workdir: ./src", "workdir: ~/src")
+    assert text != SKYPILOT
+    made = convert((text + "\n").encode(), "task.yaml")
+    assert "workdir" not in as_data(made.spec) and any("~/src is not taken" in note.why for note in made.notes)
+    task = {"image_id": "docker:x"}
+    mounts = {"/k": "~/.ssh", "/l": "/etc", "/m": "./m"}
+    made = convert(json.dumps({"run": "x", "resources": task, "file_mounts": mounts}).encode(), "task.json")
+    assert [one["src"] for one in as_data(made.spec)["inputs"]] == ["./m"]
+    assert {note.key for note in made.notes if "is not taken" in note.why} == {"file_mounts./k", "file_mounts./l"}
+    engine = {"Type": "wasm", "Params": {"EntryModule": "/home/me/x.wasm"}}
+    error = refusal(json.dumps({"Tasks": [{"Name": "a", "Engine": engine}]}))
+    assert "/home/me/x.wasm lies outside" in error.message
+
+
+# ---- a GPU's memory by its name ----
+
+
+@pytest.mark.parametrize(
+    ("model", "named", "asked"),
+    [
+        *(("l4", 24, 22), ("t4", 16, 15), ("a10", 24, 22), ("a40", 48, 45), ("l40", 48, 45), ("l40s", 48, 45)),
+        *(
+            ("b200", 192, 180),
+            ("h100", 80, 80),
+            ("rtx4090", 24, 24),
+            ("l4", 16, 16),
+            ("h100", 94, 94),
+            ("rtx3080", 12, 12),
+        ),
+        *(("a100", 80, 80), ("a100", 40, 40)),
+    ],
+)
+def test_gpu__memory_of_a_named_model__is_what_such_a_card_offers(model: str, named: int, asked: int) -> None:
+    draft = Draft()
+    draft.gpu(1, [model], "gpu", named << 30)
+    assert draft.job["resources"]["gpu"]["vram"] == f"{asked}GiB"
+    assert bool(draft.notes) == (named != asked)
+
+
+def test_gpu__every_model_of_the_table__is_taken_by_itself_at_the_memory_of_its_name() -> None:
+    for model in gpu_tiers.MODELS:
+        nominal = next(size for size in range(model.vram_gib, 1000) if size % 2 == 0 or size == model.vram_gib)
+        draft = Draft()
+        draft.gpu(1, [model.slug], "gpu", nominal << 30)
+        need = draft.job["resources"]["gpu"]
+        assert need["tier"] == model.slug and need["vram"] == f"{model.vram_gib}GiB", model.slug
+
+
 # ---- the reader ----
 
 
@@ -254,6 +531,15 @@ def test_read_documents__bombs__answered_at_once() -> None:
             read_documents(text.encode())
         except Unreadable as error:
             assert str(error)
+    for text in ("services: &a\n  a: *a", "&a [*a]", "services: {a: &a {image: x, b: {<<: *a}}}", "a: [&b {c: [*b]}]"):
+        with pytest.raises(Unreadable, match=r"refers to itself: \*[ab] stands inside"):
+            read_documents(text.encode())
+        assert "refers to itself" in refusal(text).message and peer_of(text.encode()) is None
+    # What aliases name counts for the depth, or a few of them would be deeper than the stack.
+    deep = ["services: {a: {image: x, b0: &a0 x"]
+    deep += [f"b{n}: &a{n} {'[' * 50}*a{n - 1}{']' * 50}" for n in range(1, 100)]
+    with pytest.raises(Unreadable, match="nested deeper"):
+        read_documents((", ".join(deep) + "}}").encode())
     with pytest.raises(Unreadable, match="bytes"):
         read_documents(b"a" * (MAX_BYTES + 1))
     with pytest.raises(Unreadable, match="UTF-8"):
@@ -263,6 +549,8 @@ def test_read_documents__bombs__answered_at_once() -> None:
             read_documents(text.encode())
     assert read_documents(rb'a: "\ud83d\ude00"') == read_documents(rb'{"a": "\ud83d\ude00"}') == [{"a": "\U0001f600"}]
     assert read_documents(b'{"a": Infinity}') == [{"a": "Infinity"}]
+    services = ["services: {a: {image: x, b0: &a0 [x]", *(line.replace("a", "b", 1) for line in lines[1:])]
+    assert convert((", ".join(services) + "}}").encode(), "c.yml").spec.image == "x"
     assert time.process_time() - begun < 10
 
 
@@ -287,7 +575,7 @@ def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 @given(data=st.data())
 def test_convert__a_file_with_a_part_replaced__is_a_job_or_a_refusal(data: st.DataObject) -> None:
-    document = read_documents(data.draw(st.sampled_from(CONVERTED)).read_bytes())[0]
+    document = read_documents(data.draw(st.sampled_from(FILES)).read_bytes())[0]
     for _ in range(data.draw(st.integers(1, 3))):
         container, key = data.draw(st.sampled_from(_places(document, [])))
         container[key] = data.draw(VALUES)
@@ -296,6 +584,32 @@ def test_convert__a_file_with_a_part_replaced__is_a_job_or_a_refusal(data: st.Da
         made = convert(raw, "peer.json")
     except SpecError as refused:
         assert refused.message and refused.exit_code in (2, 9)
+    else:
+        assert parse_spec(dump_spec(made.spec).encode()).spec == made.spec
+
+
+SERVICE_KEYS = st.sampled_from(
+    (
+        *("image", "entrypoint", "command", "environment", "env_file", "network_mode", "volumes", "deploy", "ports"),
+        *("cpus", "mem_limit", "gpus", "runtime", "working_dir", "profiles", "scale", "build"),
+    )
+)
+WRONG = st.sampled_from(("", "x", "./a:/b", "${A", "$$", 0, 3, True, None, [], {}, [[]], [{}], {"a": None}, {"x": []}))
+DEPLOY_KEYS = st.sampled_from(("resources", "limits", "reservations", "devices", "replicas", "cpus", "count", "path"))
+
+
+@given(
+    service=st.dictionaries(
+        SERVICE_KEYS,
+        st.recursive(WRONG, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(DEPLOY_KEYS, inner)),
+    )
+)
+def test_convert__a_malformed_service__is_a_job_or_a_refusal_that_names_its_place(service: dict[str, Any]) -> None:
+    try:
+        made = convert(json.dumps({"services": {"a": {"image": "x", **service}}}).encode(), "compose.json")
+    except SpecError as refused:
+        assert refused.exit_code == 2
+        assert refused.code != "NOT_CONVERTIBLE" or "services.a." in refused.message
     else:
         assert parse_spec(dump_spec(made.spec).encode()).spec == made.spec
 
@@ -347,6 +661,45 @@ def test_hearth_convert__output__written_once_and_never_over_a_file(
     assert main([*command, "--json"]) == 2
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["error"]["code"] == "FILE_EXISTS"
     assert (home / "job.yaml").read_text() == "mine"
+    assert main([*command[:-1], "no folder/x"]) == 9
+    assert "next: mkdir -p 'no folder'\n" in capsys.readouterr().err
+    assert main([*command[:-1], "-"]) == 0
+    said = capsys.readouterr().out
+    assert parse_spec(said.encode()).spec.name == "whisper-transcribe" and not (home / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "workdir", "outside"),
+    [
+        *(("job.yaml", "./app", False), ("app/job.yaml", ".", True), ("other/job.yaml", "../app", True)),
+        *(("../job.yaml", "here/app", False), ("link/job.yaml", "../../here/app", True)),
+    ],
+)
+def test_hearth_convert__output_in_another_folder__names_the_same_files(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    output: str,
+    workdir: str,
+    outside: bool,
+) -> None:
+    here = tmp_path / "here"
+    for folder in (here / "app", here / "data", here / "other", tmp_path / "far" / "away"):
+        folder.mkdir(parents=True)
+    (here / "link").symlink_to("../far/away")
+    (here / "c.yml").write_text(BATCH % "volumes: ['./app:/job:ro', './data:/data:ro']")
+    monkeypatch.chdir(here)
+    assert main(["convert", "c.yml"]) == 0 and "paths count" not in capsys.readouterr().err
+    assert main(["convert", "-o", output, "c.yml"]) == 0
+    job = load_spec(Path(output)).spec
+    assert job.workdir == workdir
+    assert ((Path(output).parent / job.workdir).resolve(), (Path(output).parent / job.inputs[0].src).resolve()) == (
+        here / "app",
+        here / "data",
+    )
+    assert ("--allow-outside" in capsys.readouterr().err) == outside
+    monkeypatch.chdir(tmp_path)
+    assert main(["convert", "here/c.yml"]) == 0 and "paths count from here: " in capsys.readouterr().err
 
 
 def test_hearth_check__file_of_another_system__exit_2_with_the_next_command(

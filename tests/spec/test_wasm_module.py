@@ -16,9 +16,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hearth.base.errors import SpecError
+from hearth.base.wasm_engine import engine_of
 from hearth.protocol import wasi
+from hearth.protocol.wasi import ENGINE_CONFIG
 from hearth.spec import wasm_module
 from hearth.spec.wasm_module import Import, Signature, check_module, read_module
+from tests.spec.module_cases import PLAIN, PROPOSALS
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "examples").rglob("*.wasm"))
@@ -72,13 +75,13 @@ def test_check_module__an_example__passes_and_is_read_as_the_engine_reads_it(pat
 def test_read_module__every_kind_of_declaration__is_seen() -> None:
     raw = wat(
         """(module
-          (import "m" "f" (func $f (param i32 i64 f32 f64 v128 funcref externref) (result i32 i64)))
+          (import "m" "f" (func $f (param i32 i64 f32 f64 v128 funcref) (result i32 i64)))
           (import "m" "t" (table 1 2 funcref)) (import "m" "g" (global (mut i64))) (import "m" "mem" (memory 3 9))
           (func $s) (func (export "_start") (param f64)) (export "again" (func $f)) (export "memory" (memory 0))
           (start $s))"""
     )
     module = read_module(raw)
-    wide = Signature("iIfFvrx", "iI")
+    wide = Signature("iIfFvr", "iI")
     assert module.imports == (
         Import("m", "f", "function", wide),
         Import("m", "t", "table", None),
@@ -189,6 +192,11 @@ def test_check_module__initial_memory__at_most_what_the_job_asks(memory: int, fi
     assert '"1MiB"' in refused.hint
 
 
+def test_check_module__memory_of_whole_gib__is_told_in_gib() -> None:
+    raw = wat(f'(module (memory (export "memory") {(1 << 30) // PAGE}) {START})')
+    assert '"1GiB"' in refusal(raw, PAGE).hint
+
+
 def test_check_module__more_memory_than_32_bits_reach__does_not_help() -> None:
     whole = wat(f'(module (memory (export "memory") 65536) {START})')
     check_module(whole, 1 << 40)
@@ -289,12 +297,55 @@ def test_check_module__what_the_engine_and_its_rules_accept__is_not_refused(raw:
         check_module(raw, 64 * MIB)
 
 
+WAT = f"(module {MEMORY} {START} %s)"
+
+
+@pytest.mark.parametrize("proposal", PROPOSALS)
+def test_check_module__proposal_that_the_workers_engine_leaves_out__unsupported(proposal: str) -> None:
+    """Case 10: four passed the check, were posted, and each worker gave them back, money locked to the deadline."""
+    raw = wat(WAT % PROPOSALS[proposal])
+    with pytest.raises(wasmtime.WasmtimeError):
+        wasmtime.Module(_engine(), raw)
+    assert refusal(raw).code == "UNSUPPORTED_MODULE", refusal(raw).message
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_check_module__code_of_each_kind_that_workers_run__passes(name: str) -> None:
+    check_module(wat(WAT % PLAIN[name]), 64 * MIB)
+
+
+def test_check_module__cases_of_the_wild__are_named() -> None:
+    said = {name: refusal(wat(WAT % PROPOSALS[name])).message for name in ("tail calls", "relaxed SIMD", "exceptions")}
+    assert said["tail calls"].startswith("module: uses tail calls, which workers do not run (at offset 0x")
+    assert "relaxed SIMD" in said["relaxed SIMD"] and "exceptions" in said["exceptions"]
+
+
+@pytest.mark.parametrize(
+    ("proposal", "word"),
+    [
+        *(("tail calls", "-mno-tail-call"), ("relaxed SIMD", "-mno-relaxed-simd"), ("exceptions", "-fwasm-exceptions")),
+        *(("exceptions in a table", "-fwasm-exceptions"), ("threads", "-pthread"), ("shared memory", "-pthread")),
+        *(("64-bit tables", "wasm32"), ("a second memory", "one module"), ("wide arithmetic", "-mno-wide-arithmetic")),
+        *(
+            (name, "garbage")
+            for name in ("references to functions", "reference types of a signature", "structs", "i31")
+        ),
+    ],
+)
+def test_check_module__proposal_left_out__says_what_to_change_when_compiling(proposal: str, word: str) -> None:
+    assert word in refusal(wat(WAT % PROPOSALS[proposal])).hint
+
+
+@pytest.mark.parametrize("code", ["(func (result i32))", "(func i32.add drop)", "(func local.get 7 drop)"])
+def test_check_module__code_that_no_engine_takes__damaged(code: str) -> None:
+    raw = wat(WAT % code) if "result" in code else bytes(wasmtime.wat2wasm(WAT % code))
+    assert refusal(raw).code == "BAD_MODULE"
+
+
 @cache
 def _engine() -> wasmtime.Engine:
     """Return the worker's engine."""
-    from worker.runtimes.wasm_child import make_engine
-
-    return make_engine()
+    return engine_of(ENGINE_CONFIG)
 
 
 def _signature(kind: wasmtime.FuncType) -> tuple[str, str]:

@@ -166,7 +166,9 @@ def table() -> str:
     refused = sum((tally.refused for _, _, tally in rows), Counter[str]())
     lines += [
         "",
+        "```text",
         "Moves: " + ", ".join(f"{a.name} to {b.name} {count:,}" for (a, b), count in sorted(seen.items())) + ".",
+        "```",
         "",
         f"{sum(refused.values()):,} calls were refused, for {len(refused)} pairs of rule and reason.",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore, MemoryStore
 from tests.kit import build
 from tests.kit.fake_chain import FakeChain
+from tests.kit.require import require
 
 
 def car_of(store: Any, *roots: Cid) -> bytes:
@@ -76,10 +78,11 @@ def test_read__names_of_every_kind__come_with_their_blocks() -> None:
 
 
 def header(value: Any) -> bytes:
-    raw = libipld.encode_dag_cbor(value)
-    return bytes((len(raw),)) + bytes(raw)
+    raw = bytes(libipld.encode_dag_cbor(value))
+    return car._varint(len(raw)) + raw
 
 
+PRAGMA = header({"version": 2})
 ROOTS = [libipld.decode_dag_cbor(b"\xd8\x2a\x45\0" + bytes(Cid(1, cids.RAW, cids.IDENTITY, b"")))]
 
 
@@ -94,10 +97,13 @@ ROOTS = [libipld.decode_dag_cbor(b"\xd8\x2a\x45\0" + bytes(Cid(1, cids.RAW, cids
         (b"\x20abc", "in the middle of a block"),
         (b"\x03\xff\xff\xff", "not that of version 1"),
         (header(["roots"]), "not that of version 1"),
-        (header({"version": 1}), "not that of version 1"),
-        (header({"version": 1, "roots": []}), "does not name 1 to 64 roots"),
+        (header({"version": 1, "roots": ROOTS * 65}), "more than 64 roots"),
         (header({"version": 1, "roots": ["text"]}), "is no link"),
-        (header({"version": 2}), "of version 2, and only version 1"),
+        (PRAGMA, "in the middle of a block"),
+        (PRAGMA + bytes(16) + (50).to_bytes(8, "little") + bytes(16), "inside its own header"),
+        (PRAGMA + bytes(16) + (2**63).to_bytes(8, "little") + bytes(16), "in the middle of a block"),
+        (PRAGMA + bytes(16) + (51).to_bytes(8, "little") + bytes(16), "it is empty"),
+        (PRAGMA + bytes(16) + (51).to_bytes(8, "little") + b"\x0b" + bytes(15) + PRAGMA, "not that of version 1"),
         (header({"version": 2**63}), "not that of version 1"),
         (header({"version": True}), "not that of version 1"),
         (header({"version": 1, "roots": ROOTS, "more": 1}), "not that of version 1"),
@@ -112,6 +118,68 @@ def test_read__what_is_no_car_file__is_refused_and_says_why(data: bytes, said: s
     with pytest.raises(StorageError, match=said) as caught:
         list(car.read(io.BytesIO(data))[1])
     assert caught.value.code == "BAD_CAR" and caught.value.exit_code == 9
+
+
+def _version_2(inner: bytes, gap: int = 0, size: int | None = None) -> bytes:
+    """Return a file of version 2 around one of version 1, as go-car writes it, with an index behind."""
+    places = (51 + gap, len(inner) if size is None else size, 51 + gap + len(inner))
+    fields = b"".join(place.to_bytes(8, "little") for place in places)
+    return PRAGMA + b"\x80" + bytes(15) + fields + bytes(gap) + inner + b"\x81\x08 an index"
+
+
+@pytest.mark.parametrize("gap", [0, 1, 100_000])
+def test_read__file_of_version_2__is_what_it_holds(gap: int) -> None:
+    store = MemoryStore()
+    roots = [store.put_block(b"leaf"), store.put_block(b"other")]
+    inner = car_of(store, *roots)
+    found, blocks = car.read(io.BytesIO(_version_2(inner, gap)))
+    assert list(found) == roots and [cid for cid, _ in blocks] == roots
+    found, blocks = car.read(io.BytesIO(_version_2(inner, gap, len(inner) - 1)))
+    with pytest.raises(StorageError, match="in the middle of a block"):
+        list(blocks)
+
+
+@pytest.mark.parametrize("start", [header({"version": 1}), header({"version": 1, "roots": []})])
+def test_store_import__file_without_roots__gives_its_blocks_and_keeps_none(start: bytes, tmp_path: Path) -> None:
+    store, file = MemoryStore(), tmp_path / "x.car"
+    cid = store.put_block(b"leaf")
+    section = bytes(cid) + b"leaf"
+    inner = start + bytes((len(section),)) + section
+    for data in (inner, _version_2(inner)):
+        file.write_bytes(data)
+        home = client(tmp_path, "home")
+        assert home.store.import_file(file)["roots"] == [] and home.session.store.get_block(cid) == b"leaf"
+        assert FolderStore(tmp_path / "home" / "store").pins() == []
+
+
+@pytest.mark.kubo
+def test_read__files_that_kubo_imports__are_read_with_the_same_roots_and_blocks(tmp_path: Path) -> None:
+    program = os.environ.get("HEARTH_KUBO_BIN", "")
+    require("kubo", program != "", "HEARTH_KUBO_BIN is not set: make services-up")
+
+    def ipfs(*arguments: str) -> tuple[int, str]:
+        environ = {**os.environ, "IPFS_PATH": str(tmp_path / "repo")}
+        command = [program, "--offline", *arguments]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
+        return done.returncode, done.stdout
+
+    store = MemoryStore()
+    cid = store.put_block(b"leaf")
+    section = bytes((len(bytes(cid)) + 4,)) + bytes(cid) + b"leaf"
+    whole = car_of(store, cid)
+    empty, silent = (header(value) + section for value in ({"version": 1, "roots": []}, {"version": 1}))
+    assert ipfs("init", "--empty-repo")[0] == 0
+    for number, data in enumerate((whole, empty, silent, _version_2(whole), _version_2(empty, 9), PRAGMA, whole[:-1])):
+        file = tmp_path / f"{number}.car"
+        file.write_bytes(data)
+        code, out = ipfs("dag", "import", "--stats", str(file))
+        try:
+            roots, blocks = car.read(io.BytesIO(data))
+            read = (0, [str(root) for root in roots], len(list(blocks)))
+        except StorageError:
+            read = (1, [], 0)
+        named = [line.split("\t")[1] for line in out.splitlines() if line.startswith("Pinned")]
+        assert read == ((0, named, 1) if code == 0 else (1, [], 0)), number
 
 
 def test_read__header_nested_as_deep_as_it_may_be_long__is_refused_whatever_stack_is_left() -> None:

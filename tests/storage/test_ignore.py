@@ -10,6 +10,7 @@ import pytest
 
 from hearth.base.errors import SpecError
 from hearth.storage import ignore, unixfs
+from hearth.storage.ignore import no_job_takes
 from tests.kit.require import require
 from tests.storage.unixfs_cases import Hasher
 
@@ -112,27 +113,14 @@ def test_parse__many_stars__end_soon(rule: str) -> None:
     assert not left_out("/".join("a" * 128), False)
 
 
-def test_load__no_file__the_standing_rules(tmp_path: Path) -> None:
-    left_out = ignore.load(tmp_path)
-    assert left_out(".git", True)
-    assert left_out("a/__pycache__", True)
-    assert not left_out("a.py", False)
-
-
-def test_load__own_rules__may_take_back_a_standing_one(tmp_path: Path) -> None:
-    (tmp_path / ignore.FILE_NAME).write_text("*.tmp\n!.venv/\n")
-    left_out = ignore.load(tmp_path)
-    assert left_out("x/y.tmp", False)
-    assert left_out(ignore.FILE_NAME, False)
-    assert not left_out(".venv", True)
-
-
-def test_load__unreadable_rules__refused(tmp_path: Path) -> None:
-    (tmp_path / ignore.FILE_NAME).write_bytes(b"\xff")
-    with pytest.raises(SpecError, match="cannot be read"):
-        ignore.load(tmp_path)
-
-
 def test_parse__malformed_rule__refused_with_its_line() -> None:
     with pytest.raises(SpecError, match=r"line 2"):
         ignore.parse("ok\n[z-a]")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_directory"), [(".SSH", True), (".\u017f\u017fh", True), ("server.\u212aEY", False), (".Env", False)]
+)
+def test_no_job_takes__name_in_another_case__is_left_out(name: str, is_directory: bool) -> None:
+    """The long s and the Kelvin sign are an s and a k where a file system folds case."""
+    assert no_job_takes(f"a/{name}", is_directory)

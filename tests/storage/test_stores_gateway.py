@@ -317,6 +317,14 @@ def test_gateway__redirect__named_and_never_followed(location: str, status: int)
     assert asked == []
 
 
+@pytest.mark.parametrize("head", [b"HTTP/1.1 500 \x1b]0;x\x07 \x85", b"hello \x1b[31m\x85", b"HTTP/\x1b[2J 200 OK"])
+def test_gateway__its_own_words__are_told_in_quotes_on_one_line(head: bytes) -> None:
+    with hostile(lambda handler: handler.wfile.write(head + b"\r\nContent-Length: 0\r\n\r\n") and None) as url:
+        with pytest.raises(StoreDown) as caught:
+            GatewayStore(url).get_block(CID)
+    assert caught.value.message.isprintable() and "\\x1b" in caught.value.message and '"' in caught.value.message
+
+
 def test_gateway__huge_or_endless_heads__store_down() -> None:
     def long_lines(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)

@@ -1025,6 +1025,59 @@ def test_read__all_content_in_nodes__counts_as_content_and_is_bounded_as_that(tm
             read(tree, store, less)
 
 
+class Counted:
+    """A store that counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.store, self.asked = MemoryStore(), 0
+
+    def get_block(self, cid: Cid) -> bytes:
+        self.asked += 1
+        return self.store.get_block(cid)
+
+
+def unfolding(store: MemoryStore, wide: int, high: int, leaf: Cid, size: int) -> Cid:
+    """Return a tree of wide ** high files from high + 1 blocks."""
+    here = leaf
+    for _ in range(high):
+        size *= wide
+        links = [field(2, field(1, bytes(here)) + field(2, b"%04d" % n) + field(3, size // wide)) for n in range(wide)]
+        here = store.put_block(b"".join(links) + field(1, data(1)), cids.DAG_PB)
+    return here
+
+
+@pytest.mark.parametrize(
+    ("limits", "leaf", "what"),
+    [
+        (ReadLimits.of_market(1 << 30, 16_385), b"x", "entries"),
+        (ReadLimits(), b"x", "entries"),
+        (ReadLimits(max_bytes=1 << 20, max_entries=2_000_000), bytes(100), "bytes"),
+        (ReadLimits(1 << 40, 2_000_000, 10_000_000, (("0998", 1 << 20),)), bytes(2_000), "bytes in 0998"),
+    ],
+    ids=["market", "default", "bytes", "below"],
+)
+@pytest.mark.parametrize("in_nodes", [False, True])
+def test_export__million_entries_from_three_blocks__refused_before_a_byte_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: ReadLimits, leaf: bytes, what: str, in_nodes: bool
+) -> None:
+    """W9: it wrote for more than 20 s. What a cheat gains: nothing, of his reader's disk or of his time."""
+    source = Counted()
+    held = put(source.store, data(2, leaf, len(leaf))) if in_nodes else source.store.put_block(leaf)
+    root = unfolding(source.store, 1_000, 2, held, len(leaf))
+    monkeypatch.setattr("hearth.storage.unixfs.exporter._Writer.write", lambda *_: pytest.fail("it writes"))
+    with pytest.raises(TooLarge, match=f"more than .* {what}, the limit"):
+        unixfs.export(root, source, tmp_path / "tree", limits)
+    assert source.asked <= 3 and list(tmp_path.iterdir()) == []
+
+
+def test_export__honest_tree__asks_for_each_node_once(tmp_path: Path) -> None:
+    source = Counted()
+    leaf = source.store.put_block(b"x")
+    root = unfolding(source.store, 3, 2, leaf, 1)
+    assert unixfs.export(root, source, tmp_path / "tree").files == 9
+    assert source.asked == 2 + 9  # a leaf is read where it is written
+
+
 def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:
     """Parsing costs time too: 2 MiB of links to nothing, over and over, is no file of a few bytes."""
     store = MemoryStore()
@@ -1085,6 +1138,36 @@ def test_read_file__tree_higher_than_the_limit__refused() -> None:
     assert b"".join(unixfs.read_file(here, store)) == b"x"
     with pytest.raises(TooLarge, match="higher"):
         list(unixfs.read_file(put(store, data(2, None, 1, (1,)), (b"", here)), store))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{"": 0}, {"": 3 * 2**20 + 1}, {"a": 0}, {"a/b/c": 9, "a/d": 9}, {f"{'x' * 240}{n}": 3 for n in range(1_200)}],
+    ids=["empty file", "large file", "folder", "folders", "sharded"],
+)
+def test_blocks_of__limits_of_the_content_itself__all_are_read(tmp_path: Path, sizes: dict[str, int]) -> None:
+    """What is bounded is content: the nodes of folders and of large files have a bound of their own."""
+    root = tmp_path / "root"
+    for name, size in sizes.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(random.Random(name).randbytes(size))
+    store = MemoryStore()
+    entry = unixfs.import_path(root, store)
+    limits = ReadLimits.of_market(entry.size, entry.files + entry.folders)
+    assert len(list(unixfs.blocks_of(entry.cid, store, limits))) == len(store.blocks)
+
+
+def test_blocks_of__more_bytes_than_any_reader_takes__refused() -> None:
+    """Blocks that nobody would read as content are bounded as well: a stranger's DAG may link to any."""
+    store = MemoryStore()
+    limits = ReadLimits(max_bytes=2 * 2**20, max_entries=5)
+    raw = put(store, data(1), *((b"%d" % n, store.put_block(bytes((n,)) * 2**20)) for n in range(3)))
+    with pytest.raises(TooLarge, match="2097152 bytes,"):
+        list(unixfs.blocks_of(raw, store, limits))
+    assert len(list(unixfs.blocks_of(raw, store, replace(limits, max_bytes=3 * 2**20)))) == 4
+    nodes = put(store, data(1), *((b"%d" % n, put(store, data(1) + bytes((n,)) * 2**20)) for n in range(5)))
+    with pytest.raises(TooLarge, match="bytes of blocks"):
+        list(unixfs.blocks_of(nodes, store, limits))
 
 
 def test_blocks_of__shared_blocks__each_once() -> None:

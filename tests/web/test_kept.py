@@ -249,7 +249,10 @@ def test_storage__that_is_blocked__is_done_without(
     blocked: dict[str, Any] = {"profile": {"default_content_setting_values": {"cookies": 2}}}
     (profile / "Default" / "Preferences").write_text(json.dumps(blocked))
     context = chromium.browser_type.launch_persistent_context(
-        profile, executable_path=require_chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"], headless=True
+        profile,
+        executable_path=require_chromium(whole=True),
+        args=["--no-sandbox", "--disable-dev-shm-usage"],
+        headless=True,
     )
     try:
         seen = Watched(context)

@@ -84,6 +84,25 @@ def test_page__opened_without_the_token__says_which_address_to_open(web: WebServ
     seen.excuse("403")
 
 
+def test_page__an_address_that_is_none__says_so_and_where_to_go(web: WebServer, seen: Watched) -> None:
+    job = "0x" + "ab" * 32
+    seen.page.goto(web.url)
+    seen.page.wait_for_selector("h1:text-is('Jobs')")
+    for address in ("nothing", "jobs/more", "node/1/2", f"jobs/{job}", "constructor"):
+        seen.page.evaluate("(address) => { location.hash = `#/${address}`; }", address)
+        seen.page.wait_for_selector(f"main:has(h1:text-is('No such page')) >> text=#/{address}")
+        assert seen.page.title() == "No such page - Hearth"
+        assert seen.page.query_selector("nav a[aria-current]") is None
+    seen.page.evaluate("(address) => { location.hash = `#/x/${address}`; }", job)
+    seen.page.click("#instead >> text=The job of this id")
+    seen.page.wait_for_selector("h1:text-is('Job')")
+    assert seen.page.url.endswith(f"#/job/{job}")
+    seen.page.go_back()
+    seen.page.click("#instead >> text=The jobs of this market")
+    seen.page.wait_for_selector("h1:text-is('Jobs')")
+    seen.excuse("NO_RPC")
+
+
 def test_page__its_scripts__make_no_other_request(web: WebServer, chromium: Browser) -> None:
     with watched(chromium) as seen:
         asked: set[str] = set()
@@ -331,6 +350,15 @@ def test_check__a_job_file__has_the_digest_and_faults_that_the_library_finds(
         "(wanted) => document.querySelector('#spec-digest')?.innerText === wanted",
         arg="0x" + digest_of(project).hex(),
     )
+
+    # The example is that file, and what it brings comes with it.
+    seen.page.fill("#job-file", "")
+    seen.page.click("text=Show an example")
+    seen.page.wait_for_function(
+        "(wanted) => document.querySelector('#spec-digest')?.innerText === wanted",
+        arg="0x" + digest_of(project).hex(),
+    )
+    assert seen.page.input_value("#job-file") == text
 
     seen.page.fill("#job-file", text + "\nnonsense: 1\n")
     seen.page.wait_for_selector("[role=alert] >> text=nonsense")

@@ -31,6 +31,7 @@ from worker.decide import (
     Finish,
     Gather,
     GiveUp,
+    HandIn,
     Kind,
     LeaseKey,
     LocalStep,
@@ -258,6 +259,9 @@ class Hands:
     def stop_attempt(self, *told: Any) -> None:
         self.did.append(("stop", *told))
 
+    def hand_in(self, *told: Any) -> None:
+        self.did.append(("hand in", *told))
+
     def set_aside(self, *told: Any) -> None:
         self.did.append(("aside", *told))
 
@@ -271,6 +275,8 @@ class Hands:
         (StartRun(KEY, 1_000, 2, 950), ("start", KEY, 100, 2, 50, 0, None)),
         (StartRun(KEY, 1_000, 2, 950, 60, SAVED), ("start", KEY, 100, 2, 50, 60, SAVED)),
         (Abort(KEY, "lost"), ("stop", KEY, "lost")),
+        (HandIn(KEY, 950, 7), ("hand in", KEY, 50, 7)),
+        (HandIn(KEY, 800), ("hand in", KEY, 0, 0)),
         (SetAside(KEY, "over"), ("aside", KEY, "over")),
     ],
 )

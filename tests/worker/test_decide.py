@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, note
@@ -25,6 +26,7 @@ from hearth.protocol.types import (
     NodeState,
     Offer,
     Outcome,
+    Policy,
     Runtime,
     State,
     Terms,
@@ -51,6 +53,7 @@ from worker.decide import (
     Flight,
     Gather,
     GiveUp,
+    HandIn,
     Job,
     Kind,
     Lease,
@@ -70,6 +73,7 @@ from worker.decide import (
     Withdraw,
     decide,
     explain,
+    notice,
     outlook,
 )
 from worker.decide.worth import most_pay
@@ -98,7 +102,8 @@ TERMS = Terms(
     policy=words.pack_policy(POLICY),
     max_attempts=3,
 )
-WASM = SpecFacts(runtime="wasm", target="bafymodule", output_bytes=1 << 20, input_bytes=1 << 10)
+WASM = SpecFacts(runtime="wasm", target="bafymodule", output_bytes=1 << 20, input_bytes=1 << 10, sandbox_bytes=1 << 15)
+CLAIM = (1 << 20) + (1 << 10) + (1 << 15)
 ID = JobId(b"\xaa" * 32)
 OPEN = Unit(state=State.OPEN, started=NOW - 5)
 RUNNING = Unit(state=State.RUNNING, node=ME, rate=10**15, started=NOW - 100, mark=NOW + 800, attempts=1)
@@ -216,14 +221,14 @@ def test_decide__rival_leads__proposes_only_with_a_strictly_larger_key() -> None
 
 @pytest.mark.parametrize(
     ("mark", "wanted"),
-    [(NOW + 1, Reason.LEADING), (NOW, Ack), (NOW - 59, Ack), (NOW - 60, Gate.EXCLUDED)],
+    [(NOW + 1, Reason.LEADING), (NOW, Ack), (NOW - 59, Ack), (NOW - 60, Reason.AWAITS_OPEN_CLAIM)],
 )
 def test_decide__own_proposal__acks_inside_the_ack_time_only(mark: int, wanted: object) -> None:
     job = led(mark)
     found = decide(snapshot_of(job, executions=(GATHERED,)), CONFIG, NOW)
     assert (found[0].reason if isinstance(found[0], Skip) else type(found[0])) == wanted
     # Past its time what was gathered is dropped.
-    assert [type(step) for step in found[1:]] == ([Abort] if wanted is Gate.EXCLUDED else [])
+    assert [type(step) for step in found[1:]] == ([Abort] if wanted is Reason.AWAITS_OPEN_CLAIM else [])
 
 
 def led(mark: int, **changes: object) -> Job:
@@ -517,6 +522,9 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (image_of("python"), replace(CONFIG, registries=("ghcr.io",)), Reason.IMAGE_REFUSED),
         (job_of(OPEN), replace(CONFIG, max_output_bytes=(1 << 20) - 1), Reason.TOO_BIG),
         (job_of(OPEN), replace(CONFIG, max_input_bytes=(1 << 10) - 1), Reason.TOO_BIG),
+        (job_of(OPEN), replace(CONFIG, room=CLAIM - 1), Reason.NO_ROOM),
+        (job_of(OPEN, match_window=12), replace(CONFIG, room=CLAIM - 1), Reason.NO_ROOM),
+        (job_of(OPEN), replace(CONFIG, room=-1, volumes=True), Reason.NO_ROOM),
         (job_of(OPEN), replace(CONFIG, runtimes=frozenset({"docker"})), Reason.NOT_SUPPORTED),
         (job_of(OPEN, judge=JUDGE), CONFIG, Reason.JUDGE_UNKNOWN),
         (job_of(OPEN, judge=JUDGE), replace(CONFIG, judges=frozenset({"0x" + "45" * 20})), Reason.JUDGE_UNKNOWN),
@@ -543,6 +551,27 @@ def test_decide__job_not_wanted__names_the_reason(job: Job, config: Config, want
     assert reason(snapshot_of(job), config) == wanted
     # The same job is taken where that one reason does not hold.
     assert not isinstance(only(snapshot_of(job_of(OPEN))), Skip)
+
+
+def test_decide__disk_without_room_for_all_that_a_job_may_take__nothing_is_promised_that_cannot_begin() -> None:
+    """A lease that waits for room which never comes is given back, and its node accused."""
+    other = replace(job_of(OPEN), id=JobId(b"\xbb" * 32))
+    enough, both = replace(CONFIG, room=CLAIM), replace(CONFIG, room=2 * CLAIM)
+    assert isinstance(only(snapshot_of(job_of(OPEN)), enough), Claim)
+    # Outputs that lie on a volume take nothing of this disk.
+    assert isinstance(only(snapshot_of(job_of(OPEN)), replace(CONFIG, room=CLAIM - (1 << 20), volumes=True)), Claim)
+    # Room for one is not promised to two: decided at once, on its way, or taken and about to begin.
+    for config, claims in ((enough, 1), (both, 2)):
+        assert sum(isinstance(a, Claim) for a in decide(snapshot_of(job_of(OPEN), other), config, NOW)) == claims
+        flying = snapshot_of(job_of(OPEN), other, flights=(Flight(Kind.CLAIM, other.id, 0, 1),))
+        assert sum(isinstance(a, Claim) for a in decide(flying, config, NOW)) == claims - 1
+        held = snapshot_of(job_of(OPEN), replace(job_of(RUNNING), id=other.id))
+        assert sum(isinstance(a, Claim) for a in decide(held, config, NOW)) == claims - 1
+    # A keeper's match is fetched for and acked only where it has room; what is gathered here has its own already.
+    led = replace(OPEN, mark=NOW, rate=10**15)
+    match, full = job_of(led, Best(node=ME), match_window=12), replace(CONFIG, room=0)
+    assert reason(snapshot_of(match), full) == Reason.NO_ROOM
+    assert isinstance(only(snapshot_of(match, executions=(GATHERED,)), full), Ack)
 
 
 # ---- what the provider does not want ----
@@ -829,6 +858,74 @@ def test_decide__closing__submits_in_the_notice_and_closes_after_it() -> None:
     assert only(running, now=NOW + 60) == Abort(KEY, "the submitter cancelled it")
 
 
+@pytest.mark.parametrize(
+    ("terms", "hands_in"),
+    [
+        ({"billing": Billing.METERED}, HandIn(KEY, NOW + 60)),
+        ({"billing": Billing.FUEL}, HandIn(KEY, NOW + 60, 100 + 60 + PUBLIC.policy.start_fee_seconds)),
+        ({"billing": Billing.FIXED}, None),
+        ({"billing": Billing.FIXED, "max_seconds": 200}, HandIn(KEY, NOW + 60)),
+        ({"billing": Billing.METERED, "judge": JUDGE, "challenge_window": 60}, None),
+        ({"billing": Billing.METERED, "flags": TermsFlag.PROVEN, "judge": JUDGE, "challenge_window": 60}, None),
+    ],
+)
+def test_decide__cancelled_while_its_program_runs__hands_in_what_it_has_where_that_costs_no_more(
+    terms: dict[str, Any], hands_in: HandIn | None
+) -> None:
+    """A7: what was paid for never came. By the full price a submitter would pay for what he cancelled."""
+    closing = replace(RUNNING, state=State.CLOSING, mark=NOW + 60)
+    begun = Execution(KEY, Stage.WORKING, begun=True)
+    found = only(snapshot_of(job_of(closing, **terms), node=busy(1), executions=(begun,)))
+    assert found == (hands_in or Skip(ID, 0, Reason.RUNNING))
+    fetching = Execution(KEY, Stage.WORKING)
+    assert reason(snapshot_of(job_of(closing, **terms), node=busy(1), executions=(fetching,))) == Reason.RUNNING
+
+
+def test_decide__cancelled_and_not_worth_the_gas_of_a_submit__waits_for_the_close() -> None:
+    closing = replace(RUNNING, state=State.CLOSING, mark=NOW + 60)
+    snapshot = snapshot_of(
+        job_of(closing, billing=Billing.METERED), node=busy(1), executions=(Execution(KEY, Stage.WORKING, begun=True),)
+    )
+    dear = replace(CONFIG, max_loss=0, coin_price=10**18, gas_price=10**18)
+    assert reason(snapshot, dear) == Reason.RUNNING
+
+
+@given(
+    terms=st.builds(
+        lambda billing, seconds, ceiling, fee: replace(
+            TERMS, billing=billing, max_seconds=seconds, ceiling=ceiling, keeper_fee=fee
+        ),
+        st.sampled_from(Billing),
+        st.integers(1, 100_000),
+        st.integers(1, 10**16),
+        st.integers(0, 10**9),
+    ),
+    policy=st.builds(lambda start: replace(POLICY, start_fee_seconds=start), st.integers(0, 4_095)),
+    share=st.integers(0, 2**16),
+    topped=st.integers(0, 10_000),
+    ran=st.integers(0, 100_000),
+    at=st.integers(0, 2**16),
+    shared=st.integers(0, 1_000),
+)
+def test_handed_in__any_cancelled_unit__costs_its_submitter_at_most_its_close_to_the_wei(
+    terms: Terms, policy: Policy, share: int, topped: int, ran: int, at: int, shared: int
+) -> None:
+    """In a fuel job exactly as much, up to all its seconds. Whoever settles has no more for it than whoever closes."""
+    bought = topped if terms.billing is Billing.METERED else 0
+    unit = replace(
+        RUNNING, state=State.CLOSING, rate=terms.ceiling * share >> 16, mark=RUNNING.started + 1 + ran, seconds=bought
+    )
+    closed = formulas.pay_at_close(terms, policy, unit)
+    if not notice.may_hand_in(terms, policy, unit):
+        assert terms.billing is Billing.FIXED
+        return
+    submitted = notice.handed_in(terms, policy, unit, RUNNING.started + (ran * at >> 16))
+    paid = formulas.pay_at_settle(terms, submitted, shared)
+    assert paid <= closed and formulas.checkpoint_pays(terms, policy, submitted, {}) == []
+    if terms.billing is Billing.FUEL:
+        assert paid == closed or submitted.seconds == formulas.lease_seconds(terms)
+
+
 @pytest.mark.parametrize(("after", "now", "due"), [(0, NOW, True), (30, NOW + 29, False), (30, NOW + 30, True)])
 def test_decide__submitted__settles_after_the_configured_wait(after: int, now: int, due: bool) -> None:
     unit = replace(RUNNING, state=State.SUBMITTED, mark=NOW)
@@ -892,7 +989,7 @@ def test_decide__lease_lost__stops_the_run_and_puts_finished_ones_aside() -> Non
     ("jobs", "why"),
     [
         ((), "the lease is over: its unit is not among the open ones"),
-        ((job_of(OPEN),), "the lease was lost: its unit is open again"),
+        ((job_of(OPEN),), "the lease was lost: its unit is waiting for a machine again"),
         ((job_of(replace(RUNNING, node=OTHER)),), "the lease was lost: its unit is another node's anew"),
         ((job_of(replace(RUNNING, attempts=2)),), "the lease was lost: its unit is this node's anew"),
     ],
@@ -975,7 +1072,7 @@ def test_outlook__node_that_was_silent__is_asked_as_if_it_had_beaten(beat: int) 
     silent = replace(NODE, state=replace(NODE.state, beat=beat))
     assert outlook(snapshot_of(job_of(OPEN), node=silent), CONFIG, Target(ID), NOW) is None
     poor = outlook(snapshot_of(job_of(OPEN), node=replace(silent, stake=0)), CONFIG, Target(ID), NOW)
-    why = "the node is PENDING, its stake is short: hearth worker status"
+    why = "the node is not ready, its stake is short: hearth worker status"
     assert poor == Skip(ID, None, Reason.NODE_STATUS, why)
 
 
@@ -1246,6 +1343,9 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
             case Abort(key):
                 assert executions[key].stage in UNDER_WAY
                 assert key not in own or own[key].unit.state == State.SUBMITTED or own[key].unit.mark <= NOW
+            case HandIn(key, until, _):
+                assert executions[key].stage is Stage.WORKING and own[key].unit.state is State.CLOSING
+                assert own[key].unit.mark == until > NOW
             case SetAside(key):
                 assert key not in own and executions[key].stage not in UNDER_WAY
             case Gather(key, until):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,12 +15,16 @@ import pytest
 from hearth.base.errors import ConfigError
 from hearth.chain import keys
 from hearth.chain.rpc import RpcChain
+from hearth.cli.__main__ import main
 from hearth.cli.leaf import GLOBALS, Run
+from hearth.client.standing import HOUR, dearest
+from hearth.config.settings import asset_of
+from hearth.market.profiles import PUBLIC
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Runtime
-from hearth.protocol.units import GIB, Asset, amount_at_least, format_amount, show_amount
+from hearth.protocol.units import GIB, Asset, amount_at_least, format_amount, show_amount, show_rate
 from tests.kit import build
 from tests.kit.disks import MIB, small_disk
 from tests.kit.exchange import PASSWORD
@@ -27,7 +33,7 @@ from tests.kit.hints import faults_in
 from tests.worker.runtimes.engines import need
 from tests.worker.runtimes.test_docker_request import GOOD_INFO, GOOD_VERSION
 from tests.worker.test_settings import changed
-from worker import doctor, gpu, settings
+from worker import cgroups, doctor, gpu, settings
 from worker.build import sandboxes_of, unlocked
 from worker.commands import _show_checks
 from worker.gpu import GpuInfo, GpuProbe
@@ -59,6 +65,7 @@ def told(tmp_path: Path, **changes: Any) -> settings.Settings:
     return settings.parse(data, tmp_path / "worker.toml")
 
 
+ETHER = 10**18
 MACHINE = Machine(cores=8, memory=64 * GIB, disk=501 * GIB, runtimes=Runtime.WASM | Runtime.DOCKER)
 
 
@@ -127,8 +134,8 @@ def test_wanted_runtimes__named_one_that_does_not_work__is_refused(tmp_path: Pat
 def test_probe_offer__this_machine__can_be_offered(tmp_path: Path) -> None:
     offer = settings.probe_offer(told(tmp_path, offer__gpus="none", offer__runtimes=["wasm"]), ETH)
     assert offer.runtimes == Runtime.WASM
-    assert 1 <= offer.cores <= settings.usable_cores()
-    assert 1 <= offer.ram_gib <= settings.memory_bytes() // GIB
+    assert 1 <= offer.cores <= cgroups.usable_cores()
+    assert 1 <= offer.ram_gib <= cgroups.memory_bytes() // GIB
 
 
 # ---- rows ----
@@ -430,6 +437,45 @@ def test_diagnose__runtime_that_the_engine_does_not_know__is_told_once(
     assert shown.count(why) == 1 and shown.count("cannot be seen  see docker\n") > 5
 
 
+def _check(level: str, name: str) -> dict[str, str]:
+    return {"level": level, "name": name, "detail": f"of {name}", "fix": "" if level == "PASS" else f"mend {name}"}
+
+
+CHECKS = [_check("PASS", "a"), _check("WARN", "b"), _check("PASS", "c"), _check("FAIL", "d")]
+WALLS = [
+    {"runtime": "docker", "name": name, "state": state, "detail": detail, "fix": fix}
+    for name, state, detail, fix in (
+        ("one", "stands", "it holds", ""),
+        ("two", "missing", "it does not", "raise it"),
+        ("three", "missing", "of d", "mend d"),
+    )
+]
+
+
+@pytest.mark.parametrize("command", [("doctor",), ("worker", "doctor")])
+def test_doctor__what_needs_an_act__comes_first_and_the_rest_is_asked_for(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = {"schema": "hearth.doctor/1", "result": "FAIL", "checks": CHECKS}
+    walls = {"walls": WALLS} if "worker" in command else {}
+    monkeypatch.setattr("hearth.client.Client.doctor", lambda self: report)
+    monkeypatch.setattr("worker.manage.Provider.doctor", lambda self: {**report, **walls})
+
+    def names(*options: str) -> list[str]:
+        assert main([*command, *options]) == 3
+        lines = capsys.readouterr().out.splitlines()
+        return [line.split("  ")[0] if line.startswith("docker") else line.split(" of ")[0] for line in lines if line]
+
+    assert [" ".join(line.split()) for line in names()][1:4] == ["FAIL d", "WARN b", "passed: 2 (--all shows them)"]
+    shown = " ".join(names())
+    assert ("docker two" in shown, "docker one" in shown, "docker three" in shown) == (bool(walls), False, False)
+    everything = " ".join(" ".join(line.split()) for line in names("--all"))
+    assert "PASS a WARN b PASS c FAIL d" in everything and "--all" not in everything
+    assert all((wall["name"] in everything) is bool(walls) for wall in WALLS)
+    assert main([*command, "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["checks"] == CHECKS
+
+
 def test_look_at_gas_limits__token_whose_price_nobody_said__warns(keyed: settings.Settings) -> None:
     chain = FakeChain()
     market = Market(chain, build.network(chain, asset=build.TOKEN))
@@ -437,6 +483,31 @@ def test_look_at_gas_limits__token_whose_price_nobody_said__warns(keyed: setting
     assert (row.level.value, row.fix) == ("WARN", "set gas.coin, then hearth worker reload")
     priced = keyed.model_copy(update={"gas": settings.Gas(coin="2650.40")})
     assert [one.level.value for one in doctor.look_at_gas_limits(priced, market)] == ["PASS"]
+
+
+@pytest.mark.parametrize(
+    ("stake", "times", "registered", "level", "fix"),
+    [
+        (ETHER, 1, True, "PASS", ""),
+        (ETHER, 2, True, "WARN", "hearth worker stake"),
+        (0, 1, True, "FAIL", "hearth worker stake"),
+        (ETHER, 2, False, "WARN", "hearth worker register --stake"),
+        (ETHER, 1, False, "WARN", "hearth net params"),  # covered, and on probation no job is so dear
+    ],
+)
+def test_look_at_price__stake__covers_an_hour_a_shorter_lease_or_none(
+    tmp_path: Path, stake: int, times: int, registered: bool, level: str, fix: str
+) -> None:
+    network = build.network(FakeChain())
+    policy, least = PUBLIC.policy, network.node_parameters.minimum_stake
+    market: Any = SimpleNamespace(network=network, policies=lambda: SimpleNamespace(policy=policy))
+    ask = times * dearest(stake or ETHER if registered else least, HOUR, policy)
+    node = replace(build.node(1), stake=stake)
+    node = replace(node, offer=replace(node.offer, pending=True), next_ask=ask)
+    found = told(tmp_path, offer__price=show_rate(ask, asset_of(network)))
+    row = doctor.look_at_price(found, market, node if registered else None)
+    assert (row.name, row.level.value) == ("price", level) and row.fix.startswith(fix) and bool(row.fix) == bool(fix)
+    assert "binds at least" in row.detail and faults_in(row.fix) == []
 
 
 def test_look_at_clock__old_head_of_a_chain_that_mines_on_demand__is_no_failure(
@@ -470,7 +541,7 @@ def written(tmp_path: Path, **changes: Any) -> settings.Settings:
     [
         ({}, "", ""),
         ({"offer__price": "0.75 ETH/h"}, "offer.price is 0.75 ETH/h here, and the chain has 1.2 ETH/h",
-         'hearth worker price "0.75 ETH/h"'),
+         'hearth worker price "0.75 ETH/h", or set offer.price = "1.2 ETH/h" in worker.toml'),
         ({"offer__slots": 3}, "offer.slots is 3 here, and the chain has 2", "hearth worker update"),
         ({"offer__cores": 1}, "offer.cores is 1 here, and the chain has 2", "hearth worker update"),
         ({"offer__memory": "8GiB"}, "offer.memory is 8 GiB here, and the chain has 4 GiB", "hearth worker update"),
@@ -522,6 +593,25 @@ def test_differences__gpus__their_number_memory_and_tier(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("blind", [True, False])
+def test_look_at_blooms__block_of_the_creation__says_whether_each_block_costs_a_request(
+    known: bool, blind: bool
+) -> None:
+    from hearth.market.reads import Market
+    from tests.chain.test_follow import ACCOUNT, Blind, logging_transaction
+
+    chain = Blind() if blind else FakeChain()
+    chain.set_balance(ACCOUNT.address, 10**18)
+    created = chain.send_raw(logging_transaction(chain))
+    chain.mine()
+    network = replace(build.network(chain), creations={"Rules": created} if known else {})
+    row = doctor.look_at_blooms(Market(chain, network))
+    assert row.level is (Level.WARN if blind or not known else Level.PASS)
+    what = "cannot be seen" if not known else "is not so here" if blind else "cost no request"
+    assert what in row.detail and bool(row.fix) == (row.level is Level.WARN)
+
+
 # ---- on a chain ----
 
 
@@ -534,7 +624,20 @@ def test_diagnose__working_scenario__passes_where_it_should(scenario: Any) -> No
     rows = doctor.diagnose(found, market.network, market.port, scenario.home / "user")
     shown = levels(rows)
     assert "FAIL" not in shown.values(), [row for row in rows if row.level is Level.FAIL]
-    for name in ("key file", "wasm", "offer", "disk", "store", "rpc", "rpc logs", "clock", "gas", "node", "registered"):
+    for name in (
+        "key file",
+        "wasm",
+        "offer",
+        "disk",
+        "store",
+        "rpc",
+        "rpc logs",
+        "rpc blooms",
+        "clock",
+        "gas",
+        "node",
+        "registered",
+    ):
         assert shown[name] == "PASS", (name, rows)
     assert shown["rpc providers"] == "WARN"
     # What is well needs no mending.

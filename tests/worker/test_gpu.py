@@ -128,6 +128,98 @@ def test_driver_nvml__values_of_the_library__in_the_record(monkeypatch: pytest.M
     assert len(found.gpus) == 1 and "GPU 1" in found.reason
 
 
+HEALTHY: dict[str, Any] = {
+    "nvmlInit": None,
+    "nvmlShutdown": None,
+    "nvmlSystemGetDriverVersion": "570.1",
+    "nvmlSystemGetCudaDriverVersion_v2": 12080,
+    "nvmlDeviceGetCount": 1,
+    "nvmlDeviceGetHandleByIndex": "handle",
+    "nvmlDeviceGetMemoryInfo": types.SimpleNamespace(total=24 * GIB, used=1),
+    "nvmlDeviceGetName": "NVIDIA GeForce RTX 4090",
+    "nvmlDeviceGetUUID": "GPU-00000001-1111-2222-3333-444444444444",
+    "nvmlDeviceGetCudaComputeCapability": (8, 9),
+    "nvmlDeviceGetMigMode": [0, 0],
+    "nvmlDeviceGetEccMode": [1, 1],
+    "nvmlDeviceGetTotalEccErrors": 0,
+    "nvmlDeviceGetRemappedRows": (0, 0, 0, 0),
+    "nvmlDeviceGetEnforcedPowerLimit": 450_000,
+    "nvmlDeviceGetComputeRunningProcesses": [],
+}
+UNFIT = {
+    "nvmlDeviceGetMemoryInfo": "how much memory",
+    "nvmlDeviceGetUUID": "no UUID",
+}
+"""What a job cannot be promised without. A known name stands for a compute capability, and the other way round."""
+ODD: dict[str, Any] = {
+    "not supported": "NOT_SUPPORTED",
+    "no such function": "FUNCTION_NOT_FOUND",
+    "not for this user": "NO_PERMISSION",
+    "unknown": "UNKNOWN",
+    "none": None,
+    "zero": 0,
+    "minus one": -1,
+    "a float": 1.5,
+    "bytes": b"\xff\xfe\x00",
+    "nothing": "",
+    "a word": "garbage",
+    "a list": [],
+    "a list of nothing": [None, None, None, None],
+    "an object": types.SimpleNamespace(total=None, used=None),
+}
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, changed: str = "", odd: Any = None) -> gpu.GpuProbe:
+    """Probe with the real pynvml module, whose library answers as a healthy card but for one call."""
+    import pynvml
+
+    for name, answer in HEALTHY.items():
+        answer = odd if name == changed else answer
+        code = getattr(pynvml, f"NVML_ERROR_{answer}", None) if isinstance(answer, str) and answer else None
+
+        def call(*_: object, answer: Any = answer, code: int | None = code) -> Any:
+            if code is not None:
+                raise pynvml.NVMLError(code)
+            return answer
+
+        monkeypatch.setattr(pynvml, name, call)
+    return gpu.probe()
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("name", HEALTHY)
+def test_probe__one_answer_missing_or_garbled__no_crash_and_no_zero_taken_as_a_fact(
+    monkeypatch: pytest.MonkeyPatch, name: str, odd: str
+) -> None:
+    (healthy,) = answered(monkeypatch).gpus
+    assert healthy.problems == () and healthy.slug == "rtx-4090" and healthy.processes == ()
+    found = answered(monkeypatch, name, ODD[odd])
+    json.dumps([one.name for one in found.gpus], allow_nan=False).encode()
+    fit = [one for one in found.gpus if not one.problems]
+    assert all(
+        one.vram_gib == 24 and one.compute == (8, 9) and one.tier and gpu.GPU_UUID.match(one.uuid) for one in fit
+    )
+    if not found.gpus:
+        assert found.reason and name in ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex")
+    elif name in UNFIT:
+        assert fit == [] and UNFIT[name] in found.gpus[0].problems[0]
+    elif name == "nvmlDeviceGetComputeRunningProcesses" and odd not in ("a list", "a list of nothing"):
+        assert fit[0].processes is None
+    else:
+        assert fit or odd == "a list of nothing"
+
+
+def test_probe__neither_name_nor_generation__is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HEALTHY, "nvmlDeviceGetName", "NVIDIA Thing")
+    (card,) = answered(monkeypatch, "nvmlDeviceGetCudaComputeCapability", (0, 0)).gpus
+    assert "compute capability" in card.problems[0]
+
+
+def test_probe__lost_while_it_is_asked__is_told_and_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = answered(monkeypatch, "nvmlDeviceGetTotalEccErrors", "GPU_IS_LOST")
+    assert found.gpus == () and "GPU 0 does not answer" in found.reason
+
+
 # -- tiers ------------------------------------------------
 
 
@@ -255,8 +347,11 @@ def test_check_runc__version__graded(version: str, level: Level) -> None:
 
 
 def test_checks__local_chain__warn_in_place_of_refusal() -> None:
-    assert gpu.check_runc("1.1.5", gpu.LOCAL_CHAIN_ID).level is Level.WARN
-    assert gpu.check_toolkit("1.17.3", gpu.LOCAL_CHAIN_ID).level is Level.WARN
+    for check in (gpu.check_runc("1.1.5", gpu.LOCAL_CHAIN_ID), gpu.check_toolkit("1.17.3", gpu.LOCAL_CHAIN_ID)):
+        assert check.level is Level.WARN and "on a devnet, whose jobs are your own, a warning only" in check.detail
+    page = (Path(__file__).parents[2] / "docs" / "PROVIDER.md").read_text(encoding="utf-8")
+    for minimum in gpu.RUNC_MINIMUM.values():
+        assert minimum in page
 
 
 def test_check_runc__exact_package_named_as_patched__pass() -> None:

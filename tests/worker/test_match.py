@@ -106,7 +106,13 @@ def test_worker__led_and_all_is_here__acks_and_runs_without_the_jobs_blocks(
     assert exchange.transactions_of(scenario.operator, "ack", scenario.first_block) == 1
 
 
-@pytest.mark.parametrize("point", ["", "m2.intent@attempt", "m8.broadcast@jobs.ack", "m3.fetched"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "m3.fetched",
+        *(pytest.param(point, marks=pytest.mark.deep) for point in ("", "m2.intent@attempt", "m8.broadcast@jobs.ack")),
+    ],
+)
 def test_worker__killed_in_a_match__loses_nothing_and_submits_once(
     exchange: Exchange, scenario: Scenario, point: str
 ) -> None:

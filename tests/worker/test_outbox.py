@@ -96,7 +96,7 @@ def mined(outbox: Outbox, key: str, state: TxState, note: str = "") -> list[Any]
     """Let a transaction of a worker come to its end; return what the log says of it."""
     call = SimpleNamespace(label="x")
     before = SimpleNamespace(id=1, key=key, call=call)
-    after = SimpleNamespace(id=1, key=key, call=call, state=state, note=note, gas_used=0, gas_price=0, block_number=9)
+    after = SimpleNamespace(id=1, key=key, call=call, state=state, note=note, fee=0, block_number=9)
     journal = SimpleNamespace(intents=lambda *_: [before], find=lambda _: after)
     outbox.sender = SimpleNamespace(journal=journal, reconcile=lambda _: SimpleNamespace(reorged=0))  # type: ignore[assignment]
     with structlog.testing.capture_logs() as logs:

@@ -59,7 +59,7 @@ def test_worker__denied_submitter__costs_the_node_nothing_and_the_allowed_job_ru
 
     network = ("--network", str(exchange.net.network_file))
     why = hearth(exchange.user_home, "worker", "why", denied.hex(), "--config", str(config), *network)
-    assert f"the worker: submitter_refused: accept.submitters does not name {stranger.address}" in why.out
+    assert f"the worker: accept.submitters does not name {stranger.address}" in why.out
 
 
 def test_status__worker_of_another_market_than_the_usual_one__is_asked_where_its_file_says(

@@ -59,6 +59,7 @@ def test_worker_selftest__engine_of_a_settings_file__is_the_one_tried(tmp_path: 
     schemas.validate(told)
     assert told["result"] == "PASS"
     assert [(row["name"], row["level"]) for row in told["checks"]] == [("wasm", "PASS"), ("docker", "WARN")]
+    assert "start the engine at unix:///nowhere.sock, or mend docker.host" in told["checks"][1]["fix"]
 
 
 @pytest.mark.docker

@@ -719,7 +719,7 @@ def test_run__stake_below_half_the_minimum__says_how_much_is_missing_and_the_com
         (line,) = [line for line in logs if line["event"].startswith("stake is short")]
         assert (line["log_level"], line["short"]) == ("warning", "0.00001 ETH")
         shown = hearth("status").out
-        assert "pending" in shown and "waiting" in shown and "working" not in shown
+        assert "not ready" in shown and "waiting" in shown and "working" not in shown
         same = f"--network {exchange.net.network_file} --config {scenario.home / 'worker.toml'}"
         assert f"the minimum of 1 ETH: hearth worker stake {same} 0.50001\n" in shown
         assert "  stake 0.00001 ETH short of half" in shown
@@ -763,7 +763,7 @@ def test_build__worker_toml_that_offers_something_else__says_what_and_the_comman
         == [
             (
                 "offer.price is 0.0000045 ETH/h here, and the chain has 0.0000036 ETH/h",
-                'hearth worker price "0.0000045/h"',
+                'hearth worker price "0.0000045/h", or set offer.price = "0.0000036 ETH/h" in worker.toml',
             ),
             ("offer.slots is 2 here, and the chain has 1", "hearth worker update"),
         ]
@@ -1039,7 +1039,7 @@ def test_run__disk_full_to_the_last_byte__starts_beats_says_so_and_works_again(
         lines = (read_status(scenario.home / "state") or {}).get("reasons", {}).get(job.hex(), [])
         return [line["reason"] for line in lines]
 
-    with small_disk(scenario.home / "state", 96 * MIB) as home:
+    with small_disk(scenario.home / "state", 384 * MIB) as home:
         # What an earlier process left of an attempt is all that gives this one room to begin.
         dead = home / "jobs" / f"{'ab' * 32}-0-1" / "in"
         dead.mkdir(parents=True)

@@ -16,11 +16,11 @@ TOKEN: Final = "Token"
 READ: Final[Mapping[str, tuple[str, ...]]] = {
     "Escrow": ("credit",),
     "NodeRegistry": (
-        *("offered_operator", "governor", "offered_governor", "paused_until"),
+        *("offered_operator", "governor", "offered_governor", "paused_until", "ESCROW", "JOBS"),
         *(field.name.upper() for field in fields(NodeParameters)),
     ),
     "Rules": ("governor", "offered_governor", "paused_until"),
-    "JobRegistry": ("job_id_of", "RULES", "ASSET"),
+    "JobRegistry": ("job_id_of", "RULES", "ASSET", "ESCROW", "NODES"),
     "Lens": ("overview", "nodes", "jobs", "status", "locks", "credits", "gates"),
     "Steward": ("council", "offered_council", "guardian", "DELAY", "changes"),
     TOKEN: ("balanceOf", "allowance", "decimals"),

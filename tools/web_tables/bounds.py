@@ -11,7 +11,10 @@ from tools.web_tables import Big
 
 _MONEY = ("RATE_SCALE", "BPS", "SLASH_DIVISOR", "SENTINEL", "MAX_UINT")
 """What money is multiplied with or divided by, and what fills a word: bigints."""
-_UNREAD = {"MAX_PROOF_SECONDS", "COIN", "VERSION", "MAX_EXTENSIONS", "MAX_SECONDS", "MOST_SHARED", "KIB", "TIB"}
+_UNREAD = {
+    *("MAX_PROOF_SECONDS", "COIN", "VERSION", "MAX_EXTENSIONS", "MAX_SECONDS", "MOST_SHARED", "KIB", "TIB"),
+    *("MAX_RATE", "MAX_STAKE", "SMALL_FROM"),
+}
 """What nothing in the page asks for."""
 
 

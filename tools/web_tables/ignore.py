@@ -16,6 +16,7 @@ def tables() -> Mapping[str, Any]:
     """Return the standing rules, the files that hold a folder's own, and the characters between and after rules."""
     every = [chr(number) for number in range(sys.maxunicode + 1)]
     return {
+        "USUAL": ignore.USUAL,
         "ALWAYS": ignore.ALWAYS,
         "RULE_FILES": workdir.RULE_FILES,
         "SPACES": "".join(character for character in every if character.isspace()),

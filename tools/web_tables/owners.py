@@ -8,7 +8,7 @@ from typing import Any
 from hearth.client import prepared
 from hearth.client.standing import START
 from hearth.market import manifest
-from hearth.protocol import words
+from hearth.protocol import types
 from hearth.protocol.runtimes import RUNTIMES
 from tools.web_tables import Big
 
@@ -21,7 +21,7 @@ def tables() -> Mapping[str, Any]:
         "BYTE_GAS": Big(prepared.BYTE_GAS),
         "MANIFEST_VERSION": manifest.VERSION,
         "MANIFEST_BYTES": manifest.MAX_BYTES,
-        "MAX_STAKE": Big((1 << words.width_of(words.OWNER, "stake")) - 1),
+        "MAX_STAKE": Big(types.MAX_STAKE),
         "START": START,
         "RUNTIME_NAMES": {name: int(kind.flag) for name, kind in RUNTIMES.items()},
     }

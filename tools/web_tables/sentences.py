@@ -13,6 +13,7 @@ def tables() -> Mapping[str, Any]:
     return {
         "OUTCOME_WORDS": {int(outcome): words for outcome, words in views.OUTCOME_WORDS.items()},
         "ASKED": {int(condition): words for condition, words in parents.ASKED.items()},
+        "FINISHED": views.FINISHED,
         "YEAR_10000": views.YEAR_10000,
         "LONG_SECONDS": views.LONG_SECONDS,
     }

@@ -1,4 +1,4 @@
-"""The enumerations of the chain's values, and the gates' words (hearth/protocol/types.py, hearth/client/gates.py)."""
+"""The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/gates.py)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from enum import IntEnum, IntFlag
 from typing import Any
 
-from hearth.client.gates import FLEET_WORDS, PASSING
-from hearth.protocol import types
+from hearth.client.gates import FLEET_WORDS, GATE_SENTENCES, PASSING
+from hearth.protocol import state_words, types
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the values of each enumeration by name, and what is said of a worker that a gate keeps out."""
+    """Return the values of each enumeration by name, and what people read of them and of a closed gate."""
     return {
         "STATE": _values(types.State),
         "OUTCOME": _values(types.Outcome),
@@ -23,8 +23,15 @@ def tables() -> Mapping[str, Any]:
         "TERMS_FLAG": _values(types.TermsFlag),
         "UNIT_FLAG": _values(types.UnitFlag),
         "NODE_FLAG": _values(types.NodeFlag),
-        "GATE_WORDS": {gate: FLEET_WORDS[gate] for gate in sorted(FLEET_WORDS)},
+        "FLEET_WORDS": {gate: FLEET_WORDS[gate] for gate in sorted(FLEET_WORDS)},
+        "GATE_SENTENCES": {gate: GATE_SENTENCES[gate] for gate in sorted(GATE_SENTENCES)},
         "PASSING_GATES": sorted(PASSING),
+        "STATE_WORDS": {int(state): word for state, word in state_words.STATE_WORDS.items()},
+        "JOB_WORDS": list(state_words.JOB_WORDS),
+        "STATUS_WORDS": {int(status): word for status, word in state_words.STATUS_WORDS.items()},
+        "END_WORDS": dict(state_words.END_WORDS),
+        "DONE": state_words.DONE,
+        "FAILED": state_words.FAILED,
     }
 
 

@@ -1,6 +1,6 @@
 """What fixes a CID of files, which names are refused or disarmed, and how letters fold (SPEC, "Job spec";
-hearth/storage/unixfs/). UNSEEN are ranges of characters. FOLDS are rows of first, last, step and distance to the small
-letter, FOLDS_LONG what becomes several letters; both of what stands in canonical decomposition only.
+hearth/storage/unixfs/, hearth/base/found.py). FOLDS are rows of first, last, step and distance to the small letter,
+FOLDS_LONG what becomes several letters; both of what stands in canonical decomposition only.
 """
 
 from __future__ import annotations
@@ -42,20 +42,9 @@ def tables() -> Mapping[str, Any]:
         "DATA": sorted(names._DATA),
         "SHORT": names._SHORT.pattern,
         "RENAMED_PREFIX": names.RENAMED_PREFIX,
-        "UNSEEN": list(_unseen()),
         "FOLDS": _folds(),
         "FOLDS_LONG": [(character, folded) for character, folded in _folding() if len(folded) > 1],
     }
-
-
-def _unseen() -> Iterator[tuple[int, int]]:
-    """Read the ranges off the class that the library's expression is."""
-    text = names.UNSEEN.pattern[1:-1]
-    at = 0
-    while at < len(text):
-        last = text[at + 2] if text[at + 1 : at + 2] == "-" else text[at]
-        yield ord(text[at]), ord(last)
-        at += 3 if text[at + 1 : at + 2] == "-" else 1
 
 
 def _folding() -> Iterator[tuple[str, str]]:

@@ -28,5 +28,6 @@ def tables() -> Mapping[str, Any]:
         "MEMORY_FLAGS": [list(one) for one in module._MEMORY_FLAGS],
         "OTHER_FILES": [[magic.hex(), name] for magic, name in module._OTHER_FILES],
         "COMPILE_HINT": module.COMPILE_HINT,
+        "WITHOUT": [list(one) for one in module.WITHOUT],
         "IMPORT_HINTS": dict(module._IMPORT_HINTS),
     }

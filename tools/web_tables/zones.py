@@ -16,5 +16,4 @@ def tables() -> Mapping[str, Any]:
             for zone in zones.ZONES
         ],
         "DISTANCE": zones.DISTANCE,
-        "ALIASES": zones.ALIASES,
     }

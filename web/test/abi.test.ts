@@ -1,7 +1,8 @@
 import type { Abi, AbiEvent, AbiParameter } from "viem";
-import { decodeErrorResult, decodeFunctionResult, encodeFunctionData, toEventSelector } from "viem/utils";
+import { decodeErrorResult, decodeFunctionResult, encodeFunctionData, toEventSelector, toFunctionSelector } from "viem/utils";
 import { describe, expect, it } from "vitest";
 
+import type { ViewAbi } from "../src/chain/view";
 import { EVENTS } from "../src/generated/events";
 import { REFUSED } from "../src/generated/reasons";
 import { vectors } from "./vectors";
@@ -72,6 +73,12 @@ describe("abi", () => {
   it("has the events that the decoder knows, under the same topics", () => {
     const topics = events.map((event) => [event.name, toEventSelector(event)]).sort();
     expect(topics).toEqual(EVENTS.map((event) => [event.name, event.topic]).sort());
+  });
+
+  it("has each view under the selector of its signature", () => {
+    const views = Object.values(tables).flat().filter((one): one is ViewAbi => "selector" in one);
+    expect(views.length).toBeGreaterThan(20);
+    for (const one of views) expect(one.selector).toBe(toFunctionSelector(one));
   });
 
   it("has the refusal under its selector", () => {

@@ -8,6 +8,7 @@ import { networkOf } from "../src/core/network";
 import { draftTerms } from "../src/core/posting";
 import { resolve } from "../src/core/resolve";
 import { loadSpec } from "../src/core/spec";
+import { MAX_SET_BYTES } from "../src/generated/attesters";
 import { ZERO_ADDRESS } from "../src/generated/bounds";
 import { TERMS_FLAG } from "../src/generated/states";
 import { policyOf, termsOf } from "./lanes";
@@ -19,8 +20,6 @@ interface File {
   readonly quorum?: number;
   readonly judgeData?: string;
   readonly code?: string;
-  readonly message?: string;
-  readonly hint?: string;
   readonly field?: string;
 }
 interface Words {
@@ -39,14 +38,20 @@ async function outcome(text: string): Promise<Omit<File, "text">> {
     return { ...set, judgeData: digestOf(set) };
   } catch (error) {
     if (!(error instanceof HearthError)) throw error;
-    const { code, message, hint, details } = error;
-    return { code, message, hint, field: String(details["field"]) };
+    return { code: error.code, field: String(error.details["field"]) };
   }
 }
 
 describe("a file of attesters", () => {
   it.each(files)("$text", async ({ text, ...wanted }) => {
     expect(await outcome(text)).toEqual(wanted);
+  });
+
+  it("is as long as the library takes it, and no longer", async () => {
+    const [first] = files;
+    const whole = (first?.text ?? "").padEnd(MAX_SET_BYTES, "#");
+    expect((await outcome(whole)).code).toBeUndefined();
+    expect((await outcome(`${whole}#`)).code).toBe("BAD_ATTESTERS");
   });
 });
 

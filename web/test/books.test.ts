@@ -8,11 +8,11 @@ import { JobFold } from "../src/core/fold";
 import { Replay, type UnitStatus } from "../src/core/replay";
 import { Strays } from "../src/core/logs";
 import { eventsIn, misplaced, type Posted } from "../src/core/posted";
-import { receiptOf } from "../src/core/receipt";
+import { costOf, costUntilAnEnd, receiptOf } from "../src/core/receipt";
 import { bestOf, jobOf, keptResult, resumedFrom, type StoredUnit, storedUnit } from "../src/core/stored";
 import { type Header, isTerminal, windowEnd } from "../src/core/types";
 import { type Asset, showAmount } from "../src/core/units";
-import { counts, failedCount, okCount, stateOf, verdictOf, viewOf } from "../src/core/view";
+import { failedCount, okCount, stateOf, tallyOf, toldOf, verdictOf, viewOf } from "../src/core/view";
 import { packHeader, packUnit, unpackHeader } from "../src/core/words";
 import { STATE } from "../src/generated/states";
 import { type Brief, type Life, livesOf, logOf, marketOf } from "./lives";
@@ -171,7 +171,8 @@ describe.each(Object.entries(markets))("a %s market", (_, told) => {
       const folded = fold.view(told.now);
       for (const view of [folded, viewOf(folded.terms, headerOf(job), storedUnits(job), told.now)]) {
         expect({
-          counts: Object.fromEntries(counts(view)),
+          tally: Object.fromEntries(tallyOf(view)),
+          told: toldOf(view),
           verdict: verdictOf(view),
           state: stateOf(view),
           ok: okCount(view),
@@ -215,6 +216,30 @@ describe.each(Object.entries(markets))("a %s market", (_, told) => {
         refunded: `${found.refunded}`,
       }).toEqual(job.receipt);
     }
+  });
+
+  it("tells a job's cost by its words alone, until something of it has ended", () => {
+    const transactions = new Map<Hex, MarketEvent[]>();
+    for (const event of eventsOf(told)) transactions.set(event.log.txHash, [...(transactions.get(event.log.txHash) ?? []), event]);
+    const costs: (bigint | undefined)[] = [];
+    for (const [job, posted] of postsOf(told)) {
+      const fold = new JobFold(posted, told.now);
+      const own = eventsOf(told).filter((event) => "jobId" in event && event.jobId === job);
+      own.forEach((event, at) => {
+        fold.add(event);
+        // Money moves by whole transactions.
+        if (own[at + 1]?.log.txHash === event.log.txHash) return;
+        const view = fold.view(told.now);
+        const cost = costUntilAnEnd(view);
+        costs.push(cost);
+        const known = costOf(receiptOf(view, job, own.slice(0, at + 1), transactions, told.contracts.JobRegistry));
+        expect(known).toBeGreaterThanOrEqual(0n);
+        if (cost !== undefined) expect([job, at, cost]).toEqual([job, at, known]);
+      });
+    }
+    // In one of the two markets a proposer was paid before anything had ended.
+    const paid = costs.some((cost) => cost !== undefined && cost > 0n);
+    expect([costs.includes(undefined), costs.includes(0n), paid]).toEqual([true, true, told.asset.address === null]);
   });
 });
 

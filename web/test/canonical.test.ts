@@ -16,7 +16,7 @@ const said = vectors<Vectors>("canonical");
 
 describe("canonical", () => {
   it("writes, names and reads every document as the library does", async () => {
-    expect(said.documents.length).toBeGreaterThanOrEqual(200);
+    expect(said.documents.length).toBeGreaterThanOrEqual(40);
     for (const { text, bytes, digest: name } of said.documents) {
       const document: unknown = JSON.parse(text);
       expect([text, toHex(encode(document)), toHex(await digest(document))]).toEqual([text, bytes, name]);

@@ -1,6 +1,8 @@
 // A provider in memory whose chain is the one of the vectors `books`: real logs of real contracts, and what storage
 // says in the end. A test makes it lie by changing what it answers.
 
+import { readFileSync } from "node:fs";
+
 import { decodeFunctionData, encodeFunctionResult, keccak256 } from "viem/utils";
 
 import type { Fetch } from "../src/chain/endpoint";
@@ -13,7 +15,7 @@ import { pack, type TermsWords } from "../src/core/words";
 import { JOB_REGISTRY_READS } from "../src/generated/reads/job-registry";
 import { LENS_READS } from "../src/generated/reads/lens";
 import { NODE_REGISTRY_READS } from "../src/generated/reads/node-registry";
-import { CONTRACTS, NODE_PARAMETERS } from "../src/generated/contracts";
+import { CODES, CONTRACTS, NODE_PARAMETERS } from "../src/generated/contracts";
 import { WORDS } from "../src/generated/words";
 import { type Brief, hashOf, type Life, livesOf, txOf } from "./lives";
 
@@ -27,7 +29,7 @@ export interface Told extends Life {
     readonly facts: {
       readonly state: string;
       readonly verdict: string;
-      readonly counts: Readonly<Record<string, number>>;
+      readonly tally: Readonly<Record<string, number>>;
     };
   }[];
 }
@@ -40,7 +42,15 @@ export type Params = readonly unknown[];
 export type Lie = (method: string, params: Params, result: unknown) => unknown;
 
 export const HEAD = Math.max(...told.logs.map(([, , , block]) => block)) + 3;
-const codeOf = (address: unknown): Hex => `0xfe${String(address).slice(2)}`;
+// The code of a real contract, and immutables behind it.
+const codeOf = (address: unknown): Hex => {
+  const name = CONTRACTS.find((one) => told.contracts[one] === address) as (typeof CONTRACTS)[number];
+  const file = new URL(`../../hearth/market/artifacts/${name}.json`, import.meta.url);
+  const { bytecode } = JSON.parse(readFileSync(file, "utf8")) as { bytecode: string };
+  // Behind the code that runs stands the compiler's metadata; its last two bytes say how long that is.
+  const end = bytecode.length - 2 * Number.parseInt(bytecode.slice(-4), 16);
+  return `0x${bytecode.slice(end - 2 * CODES[name].bytes, end)}${String(address).slice(2)}`;
+};
 
 const PARAMETERS = Object.fromEntries(NODE_PARAMETERS.map((name, at) => [name, 10n + BigInt(at)])) as Network["nodeParameters"];
 
@@ -130,6 +140,8 @@ function blockOf(number: number) {
 }
 
 function answer(method: string, params: Params, of: Network): unknown {
+  if (method === "eth_gasPrice") return "0x9";
+  if (method === "eth_maxPriorityFeePerGas") return "0x1";
   if (method === "eth_chainId") return hexNumber(told.jobChainId);
   if (method === "eth_getCode") return codeOf(params[0]);
   if (method === "eth_getBlockByNumber") return blockOf(params[0] === "latest" ? HEAD : Number(params[0]));
@@ -160,7 +172,7 @@ function receiptOf(hash: Hex): unknown {
   const block = Number.parseInt(hash.slice(4), 16);
   const mined = told.logs.map(rawLog).filter((log) => log.transactionHash === hash);
   const used = { gasUsed: "0x5208", effectiveGasPrice: "0x7" };
-  return { transactionHash: hash, blockHash: hashOf(block), from: `0x${"9".repeat(40)}`, logs: mined, ...used };
+  return { transactionHash: hash, blockNumber: hexNumber(block), blockHash: hashOf(block), from: `0x${"9".repeat(40)}`, logs: mined, ...used };
 }
 
 interface Called {
@@ -168,15 +180,21 @@ interface Called {
   readonly args: readonly unknown[];
 }
 
+const addressWord = (address: string): Hex => `0x${address.slice(2).padStart(64, "0")}`;
+
 function called({ to, data }: { to: Hex; data: Hex }, { asset }: Network): Hex {
   if (to === TOKEN) return `0x${"6".padStart(64, "0")}`;
   if (to === told.contracts.NodeRegistry) {
     const { functionName } = decodeFunctionData({ abi: NODE_REGISTRY_READS, data }) as Called;
+    if (functionName === "ESCROW") return addressWord(told.contracts.Escrow);
+    if (functionName === "JOBS") return addressWord(told.contracts.JobRegistry);
     return `0x${PARAMETERS[functionName.toLowerCase() as NodeParameter].toString(16).padStart(64, "0")}`;
   }
   if (to === told.contracts.JobRegistry) {
     const { functionName, args } = decodeFunctionData({ abi: JOB_REGISTRY_READS, data }) as Called;
     const said = (result: Hex): Hex => encodeFunctionResult({ abi: JOB_REGISTRY_READS, functionName, result } as never);
+    if (functionName === "ESCROW") return said(told.contracts.Escrow);
+    if (functionName === "NODES") return said(told.contracts.NodeRegistry);
     if (functionName === "RULES") return said(told.contracts.Rules);
     if (functionName === "ASSET") return said(asset.address ?? `0x${"0".repeat(40)}`);
     const [terms] = args as [Record<string, unknown>];
@@ -209,6 +227,7 @@ function viewed(name: string, args: readonly unknown[]): unknown {
   const last = told.logs.filter(([, topics]) => (topics[0] as string).startsWith(POSTED)).at(-1) as Brief;
   return {
     ...Object.fromEntries(NOTHING.map((one) => [one, 0n])),
+    number: BigInt(HEAD),
     asset: `0x${"0".repeat(40)}`,
     posted: pack(WORDS.posted, { count: BigInt(told.jobs.length), block: BigInt(last[3]) } as never),
   };

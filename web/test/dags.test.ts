@@ -89,6 +89,14 @@ async function exported(root: Cid, source: Source, limits: ReadLimits, disarm: b
   return [[...places].sort(([a], [b]) => order(a, b)), renamed.sort(order)];
 }
 
+// A dag-pb node of unnamed links, with so many bytes of data.
+const nodeOf = (links: readonly Cid[], size: number): Bytes =>
+  concat([
+    ...links.flatMap((link) => [new Uint8Array([0x12, 38, 0x0a, 36]), link.bytes()]),
+    new Uint8Array([0x0a, (size & 127) | 128, ((size >> 7) & 127) | 128, size >> 14]),
+    new Uint8Array(size),
+  ]);
+
 describe("dags", () => {
   it("finds in every DAG what the library finds, or refuses it by the same code", async () => {
     const codes = new Set<unknown>();
@@ -155,6 +163,26 @@ describe("dags", () => {
     expect(linksOf(root, raw).length).toBe(count);
     expect(await outcome(() => all(walk(root, source), () => 0))).toEqual({ code: "UNSAFE_PATH" });
   }, 60_000);
+
+  it("refuses more bytes of blocks than any reader of the content takes", async () => {
+    const there = new Map<string, Bytes>();
+    const put = async (bytes: Bytes, codec: number): Promise<Cid> => {
+      const name = await cidOf(bytes, codec);
+      there.set(name.key, bytes);
+      return name;
+    };
+    const source: Source = async (cid) => there.get(cid.key) as Bytes;
+    const read = async (codec: number, count: number, maxBytes: bigint): Promise<unknown> => {
+      const leaves = Array.from({ length: count }, (_, at) => put(nodeOf([], 2 ** 20 + at), codec));
+      const root = await put(nodeOf(await Promise.all(leaves), 2), DAG_PB);
+      const limits: ReadLimits = { maxBytes, maxEntries: 5, maxBlocks: 50, maxBelow: [] };
+      return outcome(() => all(blocksOf(root, source, limits), () => 0));
+    };
+    expect(await read(RAW, 3, 2n ** 21n)).toEqual({ code: "TOO_LARGE" });
+    expect(await read(RAW, 3, 2n ** 22n)).toEqual({ is: [0, 0, 0, 0] });
+    expect(await read(DAG_PB, 3, 2n ** 21n)).toEqual({ is: [0, 0, 0, 0] });
+    expect(await read(DAG_PB, 5, 2n ** 21n)).toEqual({ code: "TOO_LARGE" });
+  });
 
   it("bounds a tree of the market as the library does", () => {
     const limits = limitsOfMarket(5n * 2n ** 20n + 1n, 7);

@@ -59,12 +59,12 @@ describe.each(cases)("a %s market's node %i", (name, node, told) => {
     const took = tookBy(events, node, market.now, terms);
     const ends = endsOf(took);
     const { counts } = earningsOf(lines);
-    expect(ends.get("ok") ?? 0).toBe(counts.paid);
+    expect(ends.get("done") ?? 0).toBe(counts.paid);
     expect(ends.get("failed") ?? 0).toBe(counts.failed_theirs);
-    expect(ends.get("declined") ?? 0).toBe(counts.declined);
-    expect(ends.get("given up") ?? 0).toBe(counts.given_up);
-    expect(ends.get("reclaimed") ?? 0).toBe(counts.reclaimed);
-    expect((ends.get("closed") ?? 0)).toBe(counts.closed + counts.voided);
+    expect(ends.get("given back") ?? 0).toBe(counts.declined);
+    expect(ends.get("gave up") ?? 0).toBe(counts.given_up);
+    expect(ends.get("taken away") ?? 0).toBe(counts.reclaimed);
+    expect((ends.get("stopped") ?? 0)).toBe(counts.closed + counts.voided);
     expect([...took].sort((a, b) => b.block - a.block)).toEqual(took);
   });
 
@@ -75,9 +75,9 @@ describe.each(cases)("a %s market's node %i", (name, node, told) => {
 
   it("let pass what was proposed to it and did not start", () => {
     const never = tookBy(events, node, 0, terms);
-    expect(never.some(({ end }) => end === "lapsed")).toBe(false);
-    expect(tookBy(events, node, market.now, () => undefined).some(({ end }) => end === "lapsed")).toBe(false);
+    expect(never.some(({ end }) => end === "let it pass")).toBe(false);
+    expect(tookBy(events, node, market.now, () => undefined).some(({ end }) => end === "let it pass")).toBe(false);
     const proposed = events.filter((event) => event.name === "Proposed" && event.node === node).length;
-    expect(tookBy(events, node, 2 ** 40, terms).filter(({ end }) => end === "lapsed").length).toBeLessThanOrEqual(proposed);
+    expect(tookBy(events, node, 2 ** 40, terms).filter(({ end }) => end === "let it pass").length).toBeLessThanOrEqual(proposed);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { asksOf, fleetOf, gatesOf, takers, workersInWords } from "../src/core/fleet";
+import { asksOf, backed, fleetOf, gatesOf, takers, workersInWords } from "../src/core/fleet";
+import { NATIVE } from "../src/core/units";
 import { GATE } from "../src/generated/states";
 import { type NodeFields, nodeOf, policyOf, termsOf } from "./lanes";
 import { vectors } from "./vectors";
@@ -13,6 +14,7 @@ interface Case {
   readonly takers: number;
   readonly asks: readonly string[];
   readonly anyPrice: readonly string[];
+  readonly backed: string | null;
   readonly words: string;
 }
 
@@ -29,6 +31,7 @@ describe("a fleet", () => {
       expect(takers(gates)).toBe(one.takers);
       expect(asksOf(fleet, terms, policy).map(String), `asks, case ${number}`).toEqual(one.asks);
       expect(asksOf(fleet, terms, policy, true).map(String), `any price, case ${number}`).toEqual(one.anyPrice);
+      expect(backed(fleet, terms, policy, NATIVE) ?? null, `backed, case ${number}`).toBe(one.backed);
       expect(workersInWords(gates, terms)).toBe(one.words);
     });
   });
@@ -39,5 +42,6 @@ describe("a fleet", () => {
       expect(met.has(gate), `gate ${gate}`).toBe(true);
     }
     expect(DATA.cases.some((one) => one.words.includes("accept.attesters"))).toBe(true);
+    expect(DATA.cases.some((one) => one.backed !== null)).toBe(true);
   });
 });

@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
 
+import type { Block } from "../src/chain/answers";
+import { readAround, readStates } from "../src/chain/graph";
+import { Jobs, type Standing, toldOfStanding } from "../src/chain/jobs";
 import type { Hex } from "../src/core/bytes";
-import { BOX, graphOf, laidOut, stateOfWord } from "../src/core/graph";
+import { BOX, graphOf, laidOut, toldOfWord } from "../src/core/graph";
 import type { Parent } from "../src/core/parents";
 import { NEW_UNIT } from "../src/core/types";
 import { packHeader, packUnit } from "../src/core/words";
 import { CONDITION } from "../src/generated/parents";
 import { STATE, UNIT_FLAG } from "../src/generated/states";
+import { chainOf, HEAD, hashOf, told } from "./chain";
 
 const id = (number: number): Hex => `0x${number.toString(16).padStart(64, "0")}`;
 const after = (...jobs: readonly number[]): readonly Parent[] => jobs.map((job) => ({ job: id(job), condition: CONDITION.SUCCESS }));
@@ -55,14 +59,47 @@ describe("a job's own word", () => {
   it.each<[bigint, string]>([
     [0n, "unknown"],
     [packUnit({ ...NEW_UNIT, flags: UNIT_FLAG.ARRAY }), "unknown"],
-    [packUnit({ ...NEW_UNIT, state: STATE.BLOCKED }), "blocked"],
+    [packUnit({ ...NEW_UNIT, state: STATE.BLOCKED }), "waiting for other jobs"],
     [packUnit({ ...NEW_UNIT, state: STATE.CANCELLED }), "cancelled"],
-    [word({}), "open"],
-    [word({ waiting: true }), "blocked"],
+    [word({}), "waiting for a machine"],
+    [word({ waiting: true }), "waiting for other jobs"],
     [word({ touched: 2, done: 1 }), "running"],
-    [word({ touched: 3, done: 2, failed: 1 }), "ended"],
-    [word({ touched: 2, done: 2, closed: true }), "ended"],
+    [word({ touched: 3, done: 3 }), "done"],
+    [word({ closed: true }), "cancelled"],
   ])("0x%s is of a job that is %s", (one, state) => {
-    expect(stateOfWord(one)).toBe(state);
+    expect(toldOfWord(one)).toEqual({ word: state, text: state });
+  });
+
+  it.each<[object, string]>([
+    [{ touched: 3, done: 2, failed: 1 }, "unknown"],
+    [{ touched: 2, done: 2, closed: true }, "refunded"],
+  ])("of an array that has ended with %o is %s: how units failed it does not tell", (changes, state) => {
+    expect(toldOfWord(word(changes))).toEqual({ word: state, text: "2 of 3 units done" });
+  });
+});
+
+describe("the states around a job", () => {
+  const head: Block = { number: HEAD, hash: hashOf(HEAD), parent: hashOf(HEAD - 1), time: told.now };
+
+  it("are in the words of the list, those of an array that has ended by its units", async () => {
+    const jobs = new Jobs(chainOf().market);
+    const [overview] = await jobs.market.read(head, jobs.market.overview());
+    const { jobs: posts } = await jobs.page(jobs.end(overview, head), 1_000);
+    const standings = new Map((await jobs.standing(posts, head)).map((one) => [one.posted.jobId, toldOfStanding(one)]));
+    const states = new Map<Hex, unknown>();
+    for (const one of posts) for (const [job, state] of (await readAround(jobs, one, head)).states) states.set(job, state);
+    expect([...states].sort()).toEqual([...standings].sort());
+    expect([...states.values()]).toContainEqual({ word: "failed", text: "1 of 6 units failed" });
+    expect([...states.values()]).toContainEqual({ word: "refunded", text: "0 of 3 units done" });
+  });
+
+  it("are read by a post that is looked for, where an array's own word does not tell", async () => {
+    const jobs = new Jobs(chainOf().market);
+    const [overview] = await jobs.market.read(head, jobs.market.overview());
+    const { jobs: posts } = await jobs.page(jobs.end(overview, head), 1_000);
+    const standings = await jobs.standing(posts, head);
+    const [array] = standings.filter((one) => toldOfStanding(one).word === "failed" && one.header !== null) as [Standing];
+    const states = await readStates(jobs, [array.posted.jobId, id(7)], new Map(), head);
+    expect([...states]).toEqual([[array.posted.jobId, toldOfStanding(array)], [id(7), { word: "unknown", text: "unknown" }]]);
   });
 });

@@ -15,13 +15,13 @@ async function standings(): Promise<readonly Standing[]> {
   const { market } = chainOf();
   const reader = new Jobs(market);
   const [overview] = await market.read(at, market.overview());
-  return reader.standing((await reader.page(reader.end(overview), 1_000)).jobs, at);
+  return reader.standing((await reader.page(reader.end(overview, at), 1_000)).jobs, at);
 }
 
 describe("what an address asks for", () => {
   it("is everything where it asks for nothing", () => {
     expect(asked("")).toEqual({ state: "", submitter: "", name: "" });
-    expect(asked("state=open&submitter=0x12&name=a%20b")).toEqual({ state: "open", submitter: "0x12", name: "a b" });
+    expect(asked("state=running&submitter=0x12&name=a%20b")).toEqual({ state: "running", submitter: "0x12", name: "a b" });
   });
 
   it("never filters by what its reader cannot see", () => {

@@ -22,6 +22,9 @@ function held(kind: string | undefined, value: Json): unknown {
   return value;
 }
 
+// White space that the library alone takes off: the page refuses such text.
+export const LIBRARY_ALONE = /[\x1c-\x1f\x85]/;
+
 export const big = (value: Json | undefined): bigint => BigInt(value as string | number);
 
 const address = (value: bigint): Hex => `0x${value.toString(16).padStart(40, "0")}`;

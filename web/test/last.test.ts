@@ -16,7 +16,7 @@ const SEEN = 1_700_000_000_123;
 async function all(): Promise<{ jobs: readonly Standing[]; eventsOf: (one: Standing) => Promise<Log[]> }> {
   const reader = new Jobs(chainOf().market);
   const [overview] = await reader.market.read(at, reader.market.overview());
-  const { jobs } = await reader.page(reader.end(overview), 1_000);
+  const { jobs } = await reader.page(reader.end(overview, at), 1_000);
   const eventsOf = async ({ posted }: Standing): Promise<Log[]> => (await reader.events(posted, at)).map(({ log }) => log);
   return { jobs: await reader.standing(jobs, at), eventsOf };
 }

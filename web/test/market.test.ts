@@ -2,6 +2,7 @@ import { toFunctionSelector } from "viem/utils";
 import { describe, expect, it } from "vitest";
 
 import type { Block } from "../src/chain/answers";
+import { mined, readFees } from "../src/chain/calling";
 import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
 import { type Log, logsOf } from "../src/core/logs";
@@ -51,11 +52,21 @@ describe("a market", () => {
     ["other code", only("eth_getCode", ([at], code) => (at === Lens ? `${code}00` : code)), "WRONG_CONTRACTS"],
     ["no code", only("eth_getCode", ([at], code) => (at === Escrow ? "0x" : code)), "WRONG_CONTRACTS"],
     ["other ids", only("eth_call", (params, data) => (takesTerms(params) ? hashOf(1) : data)), "WRONG_CONTRACTS"],
+    ["an Escrow of another", view("ESCROW", () => word(7)), "WRONG_CONTRACTS"],
+    ["nodes of another", view("NODES", () => word(7)), "WRONG_CONTRACTS"],
     ["other rules", view("RULES", () => word(7)), "WRONG_CONTRACTS"],
     ["no answer to what it is", only("eth_chainId", () => new Error("no")), "RPC_ERROR"],
     ["no number for a chain id", only("eth_chainId", () => 7), "RPC_LIES"],
   ] satisfies [string, Lie, string][])("with %s is refused", async (_, lie, code) => {
     expect(await refusal(chainOf(lie).market.check())).toBe(code);
+  });
+
+  it("of other code than ours is refused though its file says so", async () => {
+    const file = { ...network, codeHashes: new Map() };
+    const other = only("eth_getCode", ([at], code) => (at === Lens ? `0xff${String(code).slice(4)}` : code));
+    expect(await refusal(chainOf(other, file).market.check())).toBe("UNKNOWN_CODE");
+    expect(await refusal(chainOf(only("eth_getCode", ([at], code) => (at === Escrow ? String(code).slice(0, 900) : code)), file).market.check())).toBe("UNKNOWN_CODE");
+    expect(await chainOf(undefined, file).market.check()).toEqual(head);
   });
 
   it.each([
@@ -130,6 +141,44 @@ describe("blocks and transactions", () => {
     expect(receipts.get(txOf(12))?.fee).toBe(147_000n);
     await market.about([hashOf(12)], [logAt(12)]);
     expect(asked).toHaveLength(2);
+  });
+
+  it("are told in maps that stay as they are: a page that memoises over them sees what comes", async () => {
+    const { market } = chainOf();
+    const before = await market.about([hashOf(12)], [logAt(12)]);
+    const copy = { times: new Map(before.times), receipts: new Map(before.receipts) };
+    const after = await market.about([hashOf(13)], [logAt(13)]);
+    expect(before).toEqual(copy);
+    expect([...after.times.keys(), ...after.receipts.keys()]).toEqual([hashOf(13), txOf(13)]);
+    expect(await market.about([hashOf(12)], [logAt(12)])).toEqual(before);
+  });
+
+  it.each([
+    ["says no price", { effectiveGasPrice: null }, undefined],
+    ["has none", { effectiveGasPrice: undefined }, undefined],
+    ["says that it was free", { effectiveGasPrice: "0x0" }, undefined],
+    ["is of a rollup", { l1Fee: "0x5", operatorFee: "0x6" }, 147_011n],
+    ["is of a rollup of Isthmus", { l1Fee: "0x5", operatorFeeScalar: "0xf4240", operatorFeeConstant: "0x1" }, 168_006n],
+    ["is of a rollup of Jovian", { operatorFeeScalar: "0x1", daFootprintGasScalar: "0x190" }, 2_247_000n],
+  ] satisfies [string, object, bigint | undefined][])("cost what a receipt says that %s", async (_, fields, fee) => {
+    const { market } = chainOf(only(RECEIPT, (_, one: object) => ({ ...one, ...fields })));
+    const { receipts } = await market.about([], [logAt(12)]);
+    expect(receipts.get(txOf(12))).toMatchObject({ gas: 21_000n, fee });
+  });
+
+  it("that no block has yet are not mined, and no lie", async () => {
+    const pool = { blockNumber: null, blockHash: null, status: null };
+    const { market } = chainOf(only(RECEIPT, (_, one: object) => ({ ...one, ...pool })));
+    expect(await mined(market, txOf(12))).toBeUndefined();
+    expect(await refusal(market.about([], [logAt(12)]))).toBe("RPC_ERROR");
+  });
+
+  it("whose headers have no base fee cost the price of gas, and never nothing", async () => {
+    const fees = async (field: unknown): Promise<unknown> => {
+      return readFees(chainOf(only(BLOCK, (_, block: object) => ({ ...block, baseFeePerGas: field }))).market, head);
+    };
+    expect([await fees("0x7"), await fees("0x0"), await fees(null)]).toMatchObject([{ base: 7n }, { base: 0n }, { base: 9n }]);
+    expect(await refusal(readFees(chainOf(only(BLOCK, () => null)).market, head))).toBe("RPC_ERROR");
   });
 
   it("that a reorg has moved are asked for again", async () => {

@@ -41,7 +41,7 @@ async function chain() {
   const { data } = updateOfferCall(NETWORK, NODE, OFFER, { digest, document: DOCUMENT });
   const call: Json = { hash: log.txHash, blockHash: log.blockHash, to: log.address, input: data };
   const said: Json = { ...log, blockNumber: "0x320", logIndex: "0x3", transactionHash: log.txHash };
-  const mined: Json = { transactionHash: log.txHash, blockHash: log.blockHash, from: `0x${"7f".repeat(20)}`, gasUsed: "0x1", logs: [said] };
+  const mined: Json = { transactionHash: log.txHash, blockNumber: said["blockNumber"], blockHash: log.blockHash, from: `0x${"7f".repeat(20)}`, gasUsed: "0x1", logs: [said] };
   return { log, call, said, mined };
 }
 

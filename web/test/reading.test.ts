@@ -9,7 +9,7 @@ import { type Chain, chainOf, HEAD, hashOf, type Lie, network, only, rangeOf, to
 
 const at = (number: number): Block => ({ number, hash: hashOf(number), parent: hashOf(number - 1), time: told.now });
 const head = at(HEAD);
-const ENDS = ["settled", "refunded", "cancelled", "expired"];
+const ENDS = ["done", "failed", "refunded", "cancelled", "expired"];
 
 interface Read extends Chain {
   readonly reader: CourseReader;
@@ -91,7 +91,7 @@ describe("the course of a market", () => {
 });
 
 describe("the jobs that have not ended", () => {
-  const unended = told.jobs.filter(({ facts }) => facts.counts !== undefined && Object.keys(counted(facts.counts)).some((state) => !ENDS.includes(state)));
+  const unended = told.jobs.filter(({ facts }) => facts.tally !== undefined && Object.keys(counted(facts.tally)).some((state) => !ENDS.includes(state)));
 
   it("are those of the market, with what is due of each", async () => {
     const { market } = chainOf();

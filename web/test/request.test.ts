@@ -240,6 +240,13 @@ describe("the market's chain", () => {
     expect(wallet.asked.filter((one) => one === "wallet_switchEthereumChain")).toHaveLength(1);
   });
 
+  it.each<[string, Record<string, Answer>]>([
+    ["after it switched", { wallet_switchEthereumChain: failing({ code: -32603, message: "x" }) }],
+    ["after it added and switched", { wallet_switchEthereumChain: failing({ code: 4902 }), wallet_addEthereumChain: failing({ code: -32603 }) }],
+  ])("is done where the wallet fails %s", async (_, changes) => {
+    expect((await switching(changes)).words).toBe("switched");
+  });
+
   it.each<[string, Record<string, Answer>, string]>([
     ["refuses the switch", { wallet_switchEthereumChain: failing({ code: 4001 }) }, "USER_REFUSED: you refused it; nothing was sent"],
     [
@@ -248,7 +255,11 @@ describe("the market's chain", () => {
       "USER_REFUSED: you refused it; nothing was sent",
     ],
     ["says it switched and did not", { wallet_switchEthereumChain: null, eth_chainId: "0x1" }, "WRONG_CHAIN: Test is on chain 1, and the market is on chain 31337: nothing was sent"],
-    ["fails otherwise", { wallet_switchEthereumChain: failing({ code: -32603, message: "x" }) }, "WALLET_FAILED: Test says: x (-32603); nothing was sent"],
+    [
+      "fails, and stays where it was",
+      { wallet_switchEthereumChain: failing({ code: -32603, message: "x" }), eth_chainId: "0x1" },
+      "WALLET_FAILED: Test says: x (-32603); nothing was sent",
+    ],
     [
       "lies about its id",
       { wallet_switchEthereumChain: null, eth_getBlockByNumber: { hash: `0x${"1".repeat(64)}` } },

@@ -71,6 +71,20 @@ describe("a provider", () => {
     expect(await refusal(rpcOf(["http://a"], ask).one("a", []))).toBe("RPC_UNAVAILABLE");
   });
 
+  it.each([
+    ["writes its number back as text", (id: number) => ({ id: `${id}`, result: 7 })],
+    ["says that there is no error", (id: number) => ({ id, error: null, result: 7 })],
+  ])("that %s has answered", async (_, answer) => {
+    const ask: Fetch = async (_, init) => {
+      const asked = JSON.parse(init.body as string) as Body | Body[];
+      const told = Array.isArray(asked) ? asked.map(({ id }) => answer(id)) : answer(asked.id);
+      return new Response(JSON.stringify(told));
+    };
+    const rpc = rpcOf(["http://a"], ask);
+    expect(await rpc.one("x", [])).toBe(7);
+    expect(await rpc.ask(["x", "y"].map((method) => ({ method, params: [] })))).toMatchObject([{ value: 7 }, { value: 7 }]);
+  });
+
   it("that sends without end is cut off", async () => {
     const endless: Fetch = async () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(2 ** 20)) }));
     await expect(rpcOf(["http://a"], endless).one("a", [])).rejects.toThrow("more than");
@@ -219,6 +233,17 @@ describe("logs", () => {
   it("that stand twice are a lie, and removed ones are none", async () => {
     expect(await refusal(numbers(provider(() => ({ result: [logAt(2), logAt(2)] })), { from: 1, to: 3, backwards: false }))).toBe("RPC_LIES");
     expect(await numbers(provider(() => ({ result: [logAt(2, 0, { removed: true })] })), { from: 1, to: 3, backwards: false })).toEqual([[]]);
+  });
+
+  it("of a chain whose indexes count in each transaction are in its order, and none stands twice", async () => {
+    const one = (tx: number, index: number) => logAt(2, index, { transactionHash: `0x${"0".repeat(63)}${tx}`, transactionIndex: `0x${tx}` });
+    const said = [one(2, 0), one(1, 1), one(1, 0), one(2, 1)];
+    const found: unknown[] = [];
+    const filter = { addresses: [HOME], topics: [] };
+    for await (const { logs } of pieces(rpcOf(["http://a"], provider(() => ({ result: said }))), filter, { from: 1, to: 3, backwards: false })) {
+      found.push(...logs.map(({ txIndex, logIndex }) => [txIndex, logIndex]));
+    }
+    expect(found).toEqual([[1, 0], [1, 1], [2, 0], [2, 1]]);
   });
 
   it("that are no list are refused", async () => {

@@ -41,7 +41,9 @@ export class Chain {
     const hash = hashOf(`${parent} ${this.#fork} ${number}`);
     const logs = said.map((one, at) => {
       const transactionHash = hashOf(`${hash} ${at}`);
-      return { ...one, data: "0x", blockNumber: quantity(number), blockHash: hash, transactionHash, logIndex: quantity(at) };
+      // Places in a block as most providers tell them, the transaction's with the log's.
+      const [transactionIndex, logIndex] = [quantity(at), quantity(at)];
+      return { ...one, data: "0x", blockNumber: quantity(number), blockHash: hash, transactionHash, transactionIndex, logIndex };
     });
     this.blocks.push({ number, hash, parent, time: 1_000 + number, logs });
     return this.head;

@@ -9,7 +9,7 @@ import { BOUNDS, Shelf } from "../src/chain/shelf";
 import { compareSnapshot, pastOf, provedBy, requireAgreement, SAMPLE } from "../src/chain/snapshot";
 import type { Hex } from "../src/core/bytes";
 import type { HearthError } from "../src/core/errors";
-import { type Log, logsOf } from "../src/core/logs";
+import { inOrder, type Log, logsOf } from "../src/core/logs";
 import { type Network, networkOf } from "../src/core/network";
 import { MAX_LINES, type Part, readSnapshot, type Snapshot } from "../src/core/snapshot";
 import { linesOf } from "../src/data/snapshot";
@@ -89,6 +89,33 @@ describe("a snapshot", () => {
     expect(parts.flatMap((part) => part.logs)).toEqual(told.logs.filter((one) => one !== told.logs[1]));
   });
 
+  // The first block of a line with other places of its log: transactions by their last digit, each with the log's index.
+  const placed = (...places: (readonly [number, number])[]): string[] =>
+    blocks(([one]) => [[one?.[0], one?.[1], places.map(([tx, at]) => [at, `0x${"0".repeat(63)}${tx}`, ...(one?.[2][0]?.slice(2) ?? [])])]]);
+
+  it("of a chain whose log indexes count in each transaction is read, and its logs keep their order", async () => {
+    const written = [[9, 0], [9, 1], [3, 0], [3, 2], [5, 1]] as const;
+    const { parts, malformed } = await read(placed(...written));
+    const logs = parts[1]?.logs ?? [];
+    expect([malformed, logs.length]).toEqual([0, written.length]);
+    expect(inOrder([...logs].reverse()).map(({ txHash, logIndex }) => [Number(txHash), logIndex])).toEqual(written);
+  });
+
+  it.each([
+    ["stands twice in its transaction", placed([9, 0], [3, 0], [3, 0])],
+    ["stands after a later one of its transaction", placed([9, 1], [9, 0])],
+    ["stands apart from its transaction", placed([9, 0], [3, 0], [9, 1])],
+  ])("leaves out and counts a part with a log that %s", async (_, lines) => {
+    const { parts, malformed } = await read(lines);
+    expect([parts.length, malformed]).toEqual([told.lines.length - 2, 1]);
+  });
+
+  it("has its logs in their places beside those of a provider that tells its transactions' places", async () => {
+    const [log] = (await read(told.lines)).parts.flatMap((part) => part.logs) as [Log];
+    const there = [0, 1, 2].map((logIndex): Log => ({ ...log, logIndex: log.logIndex + logIndex, ...(logIndex === 1 ? {} : { txIndex: 4 }) }));
+    expect(inOrder([...there].reverse())).toEqual(there);
+  });
+
   it("of more lines than any writer makes is refused", async () => {
     const lines = (count: number): string[] => [told.lines[0] as string, ...Array.from({ length: count }, () => "{}")];
     expect((await read(lines(MAX_LINES))).malformed).toBe(MAX_LINES);
@@ -138,7 +165,9 @@ class Place {
 
   // The file of this chain up to a block, cut into parts that leave out some blocks.
   parts(ranges: readonly (readonly [number, number])[]): Part[] {
-    return ranges.map(([from, to]) => ({ from, to, logs: logsOf(this.chain.matching(ALL, from, to)) }));
+    // A file does not hold its transactions' places.
+    const written = (log: Record<string, unknown>): unknown => ({ ...log, transactionIndex: undefined });
+    return ranges.map(([from, to]) => ({ from, to, logs: logsOf(this.chain.matching(ALL, from, to).map(written)) }));
   }
 
   snapshot(to: number, parts = this.parts([[0, to]])): Snapshot {

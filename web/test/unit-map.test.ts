@@ -20,24 +20,26 @@ function viewOf(units: readonly Unit[], header: Partial<Header> = {}, leases = 6
 
 const unit = (state: Unit["state"], outcome: Unit["outcome"] = OUTCOME.NONE): Unit => ({ ...NEW_UNIT, state, outcome });
 
+const FREE = "waiting for a machine";
+
 describe("the map of an array's units", () => {
   it("tells each unit by its state, and a result that is not ok", () => {
     const view = viewOf([unit(STATE.SETTLED, OUTCOME.OK), unit(STATE.SETTLED, OUTCOME.EXIT), unit(STATE.RUNNING), unit(STATE.SUBMITTED, OUTCOME.TRAP)]);
-    expect([0, 1, 2, 3, 4, 5].map((index) => standsAt(view, index))).toEqual(["settled", "settled, not ok", "running", "submitted, not ok", "open", "open"]);
-    expect([...tally(view)]).toEqual([["open", 2], ["running", 1], ["submitted, not ok", 1], ["settled", 1], ["settled, not ok", 1]]);
+    expect([0, 1, 2, 3, 4, 5].map((index) => standsAt(view, index))).toEqual(["done", "failed", "running", "result in, not ok", FREE, FREE]);
+    expect([...tally(view)]).toEqual([[FREE, 2], ["running", 1], ["result in, not ok", 1], ["done", 1], ["failed", 1]]);
   });
 
   it("never shows as free what was not read", () => {
     // A list reads of a long array its header alone: four units were touched, and none was read.
     const view = viewOf([], { touched: 4 });
-    expect([0, 3, 4, 5].map((index) => standsAt(view, index))).toEqual([UNREAD, UNREAD, "open", "open"]);
-    expect([...tally(view)]).toEqual([["open", 2], [UNREAD, 4]]);
-    expect([...pathsOf(view, windowAt(6, 0)).keys()]).toEqual([UNREAD, "open"]);
+    expect([0, 3, 4, 5].map((index) => standsAt(view, index))).toEqual([UNREAD, UNREAD, FREE, FREE]);
+    expect([...tally(view)]).toEqual([[FREE, 2], [UNREAD, 4]]);
+    expect([...pathsOf(view, windowAt(6, 0)).keys()]).toEqual([UNREAD, FREE]);
     expect(standsAt({ ...view, header: null }, 0)).toBe(UNREAD);
   });
 
   it("says of units that nobody touched what the array says", () => {
-    expect([...tally(viewOf([], { waiting: true }))]).toEqual([["blocked", 6]]);
+    expect([...tally(viewOf([], { waiting: true }))]).toEqual([["waiting for other jobs", 6]]);
     expect([...tally(viewOf([unit(STATE.EXPIRED)], { closed: true }))]).toEqual([["cancelled", 5], ["expired", 1]]);
     // One that was cancelled while it waited waits no more.
     expect([...tally(viewOf([], { closed: true, waiting: true }))]).toEqual([["cancelled", 6]]);
@@ -47,7 +49,7 @@ describe("the map of an array's units", () => {
     const head: Block = { number: HEAD, hash: hashOf(HEAD), parent: hashOf(HEAD - 1), time: told.now };
     const jobs = new Jobs(chainOf().market);
     const [overview] = await jobs.market.read(head, jobs.market.overview());
-    const standings = await jobs.standing((await jobs.page(jobs.end(overview), 1_000)).jobs, head);
+    const standings = await jobs.standing((await jobs.page(jobs.end(overview, head), 1_000)).jobs, head);
     expect(standings.length).toBe(told.jobs.length);
     for (const { posted, view } of standings) {
       const found = new Map<string, number>();
@@ -55,7 +57,7 @@ describe("the map of an array's units", () => {
         const [state = ""] = stands.split(", ");
         found.set(state, (found.get(state) ?? 0) + count);
       }
-      const library = told.jobs.find(({ job }) => job === posted.jobId)?.facts.counts ?? {};
+      const library = told.jobs.find(({ job }) => job === posted.jobId)?.facts.tally ?? {};
       expect([...found].sort()).toEqual(Object.entries(library).filter(([, count]) => count > 0).sort());
     }
   });
@@ -66,16 +68,18 @@ describe("the map of an array's units", () => {
     const last = windowAt(leases, leases - 1);
     expect([last.first + last.count, last.count <= AT_ONCE]).toEqual([leases, true]);
     const paths = pathsOf(view, windowAt(leases, 0));
-    expect([...paths.keys()]).toEqual([UNREAD, "open"]);
-    expect(paths.get("open")?.match(/M/g)?.length).toBe(AT_ONCE - 7);
-    expect([...tally(view)]).toEqual([["open", leases - 7], [UNREAD, 7]]);
+    expect([...paths.keys()]).toEqual([UNREAD, FREE]);
+    expect(paths.get(FREE)?.match(/M/g)?.length).toBe(AT_ONCE - 7);
+    expect([...tally(view)]).toEqual([[FREE, leases - 7], [UNREAD, 7]]);
   });
 
-  it("gives each stand a shape of its own", () => {
-    const possible = STANDS.filter((stands) => !stands.startsWith("none") && (!stands.includes(",") || /^(submitted|settled), /.test(stands)));
-    const shapes = possible.map(shapeOf);
+  it("knows the stands that there are, and gives each a shape of its own", () => {
+    const states = Object.values(STATE).filter((state) => state !== STATE.NONE);
+    const told = states.flatMap((state) => [OUTCOME.OK, OUTCOME.EXIT].map((outcome) => standsAt(viewOf([unit(state, outcome)]), 0)));
+    expect([...STANDS].sort()).toEqual([...new Set([...told, UNREAD])].sort());
+    const shapes = STANDS.map(shapeOf);
     expect(shapes).not.toContain(shapeOf("of no form"));
-    expect(new Set(shapes).size).toBe(possible.length);
+    expect(new Set(shapes).size).toBe(STANDS.length);
   });
 
   it("finds the unit under a pointer, and none beside it", () => {

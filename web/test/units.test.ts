@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { HearthError } from "../src/core/errors";
 import * as units from "../src/core/units";
-import { big, outcome } from "./lanes";
+import { big, LIBRARY_ALONE, outcome } from "./lanes";
 import { vectors } from "./vectors";
 
 interface Case {
@@ -10,8 +9,6 @@ interface Case {
   readonly in: string | number;
   readonly out?: unknown;
   readonly code?: string;
-  readonly message?: string;
-  readonly hint?: string;
 }
 
 interface Vectors {
@@ -33,6 +30,8 @@ const CALLS: Readonly<Record<string, (one: Case, asset: units.Asset) => unknown>
   showRate: (one, asset) => units.showRate(big(one.in), asset),
   amountAtLeast: (one, asset) => units.amountAtLeast(big(one.in), asset),
   showAtLeast: (one, asset) => units.showAtLeast(big(one.in), asset),
+  amountAtMost: (one, asset) => units.amountAtMost(big(one.in), asset),
+  rateAtMost: (one, asset) => units.rateAtMost(big(one.in), asset),
   rateAtLeast: (one, asset) => units.rateAtLeast(big(one.in), asset),
   parseDuration: (one) => units.parseDuration(one.in as string),
   formatDuration: (one) => units.formatDuration(one.in as number),
@@ -49,15 +48,10 @@ const written = (value: bigint): number | string => (value < 2n ** 53n ? Number(
 // What a call gives or refuses with, as the vectors write it.
 function said(name: string, one: Case): Omit<Case, "asset" | "in"> {
   const asset = DATA.assets[one.asset ?? 0] as units.Asset;
-  try {
-    const out = (CALLS[name] as (typeof CALLS)[string])(one, asset);
-    expect(typeof out === "bigint", name).toBe(MONEY.has(name));
-    return { out: typeof out === "bigint" ? written(out) : out };
-  } catch (error) {
-    if (!(error instanceof HearthError)) throw error;
-    const { code, message, hint } = error;
-    return one.message === undefined ? { code } : { code, message, hint };
-  }
+  const found = outcome(() => (CALLS[name] as (typeof CALLS)[string])(one, asset));
+  if (!("out" in found)) return found;
+  expect(typeof found.out === "bigint", name).toBe(MONEY.has(name));
+  return { out: typeof found.out === "bigint" ? written(found.out) : found.out };
 }
 
 describe("units", () => {
@@ -69,10 +63,12 @@ describe("units", () => {
 
   it.each(names)("%s as the library", (name) => {
     const cases = DATA[name] as readonly Case[];
-    expect(cases.length).toBeGreaterThan(20);
+    expect(cases.length).toBeGreaterThan(10);
     for (const one of cases) {
       const { asset: _, in: given, ...wanted } = one;
-      expect(said(name, one), `${name}(${JSON.stringify(given)}, ${one.asset})`).toEqual(wanted);
+      const found = said(name, one);
+      if (LIBRARY_ALONE.test(String(given))) expect(found).toHaveProperty("code");
+      else expect(found, `${name}(${JSON.stringify(given)}, ${one.asset})`).toEqual(wanted);
     }
   });
 

@@ -246,6 +246,7 @@ describe("unixfs names", () => {
     const made = await imported(importTree(treeOf([["__proto__", [3, 1]], ["b", [["c", [1, 1]]]]])));
     const source = sourceOf(made.blocks);
     expect(String(await resolve(made.entry.cid, "__proto__", source))).toBe(String(await cidOf(content(3, 1))));
+    expect(String(await resolve(made.entry.cid, "__pr%6ft%6F__", source))).toBe(String(await cidOf(content(3, 1))));
     expect(await refusalOf(() => resolve(made.entry.cid, "constructor", source))).toBe("NOT_FOUND");
     expect(await refusalOf(() => resolve(made.entry.cid, "b/toString", source))).toBe("NOT_FOUND");
   });

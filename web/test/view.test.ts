@@ -64,7 +64,8 @@ describe("a job at a block", () => {
         finished: jobs.isFinished(view),
         delivered: jobs.isDelivered(view),
         unpaidUntil: jobs.unpaidUntil(view),
-        counts: Object.fromEntries(jobs.counts(view)),
+        tally: Object.fromEntries(jobs.tallyOf(view)),
+        told: jobs.toldOf(view),
         ok: jobs.okCount(view),
         failed: jobs.failedCount(view),
         verdict: jobs.verdictOf(view),
@@ -79,7 +80,7 @@ describe("a job at a block", () => {
   it("is told in every way", () => {
     const looks = data.jobs.flatMap((job) => job.looks);
     const said = looks.flatMap((look) => look.next);
-    const ways = [/^nothing/, /^no attempt/, /^better/, /^node \d+ may take/, /any fitting/, /accepts its judge/];
+    const ways = [/^finished/, /^no attempt/, /^better/, /^node \d+ may take/, /any fitting/, /accepts its judge/];
     const more = [/cheaper ones/, /is excluded/, /^anyone may propose/, /is late or silent/, /runs it/, /still submit/];
     const rest = [/notice is over/, /refund it/, /attesters may sign/, /may confirm it/, /may dispute it/, /probation/];
     for (const way of [...ways, ...more, ...rest, /^waits for other/, /^waits for job/, /looks at it/, /not ruled/]) {

@@ -50,9 +50,9 @@ describe("a job that waits", () => {
   it("is told of in every way", () => {
     const said = cases.flatMap((one) => [one.waits, ...one.parents.map(({ text }) => text)]);
     const ways = [/^no attempt/, /^what it waited for has/, /was to end well, and/, /was to fail, and/, /^waits for/];
-    const ends = [/never ends/, /^ended well/, /units ok$/];
-    const rest = [/^ended otherwise: (failed|given back): /, /^ended otherwise: [a-z]+$/, /units ok so far/];
-    for (const way of [...ways, ...ends, ...rest, /may submit until/, /may be settled from/, /^open, until/, /^blocked/]) {
+    const ends = [/never ends/, /^ended well/, /units done$/];
+    const rest = [/^ended otherwise: (failed|given back): /, /^ended otherwise: [a-z]+$/, /units done so far/];
+    for (const way of [...ways, ...ends, ...rest, /may submit until/, /may be settled from/, /^waiting for a machine, until/, /^waiting for other jobs/]) {
       expect(said.some((one) => way.test(one)), String(way)).toBe(true);
     }
   });
@@ -60,7 +60,7 @@ describe("a job that waits", () => {
   it("says less of a parent whose post is too far back", () => {
     const parent = { job: `0x${"1".repeat(64)}`, condition: 3 } as const;
     const far = (word: bigint): string => progressInWords({ parent, word, terms: null }, 9);
-    expect(far(packUnit({ ...NEW_UNIT, state: STATE.OPEN, started: 5 }))).toBe("open");
-    expect(far(packUnit({ ...NEW_UNIT, state: STATE.SUBMITTED, started: 5, mark: 7 }))).toBe("submitted");
+    expect(far(packUnit({ ...NEW_UNIT, state: STATE.OPEN, started: 5 }))).toBe("waiting for a machine");
+    expect(far(packUnit({ ...NEW_UNIT, state: STATE.SUBMITTED, started: 5, mark: 7 }))).toBe("result in");
   });
 });

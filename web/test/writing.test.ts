@@ -54,6 +54,27 @@ describe("what was picked for a job file", () => {
     }
   });
 
+  it("comes with a file that brings it, unless another pick or another file takes its place", async () => {
+    const later = (): { readonly one: Promise<Named>; readonly read: (cid: string) => Promise<void> } => {
+      let tell = (_one: Named): void => undefined;
+      const one = new Promise<Named>((done) => (tell = done));
+      return { one, read: (cid) => (tell(named(cid)), one.then(() => undefined)) };
+    };
+    const all = desk();
+    const [first, second, failed] = [later(), later(), Promise.reject(new Error("it cannot be read"))];
+    all.pen().begin("a", new Map([["main.py", first.one], ["data", second.one], ["more", failed]]));
+    await first.read("one");
+    expect([all.now().text, all.picks()]).toEqual(["a", [["main.py one"], []]]);
+    await all.pen().pick("data", Promise.resolve(named("mine")));
+    await second.read("two");
+    expect(all.picks()).toEqual([["main.py one", "data mine"], []]);
+    const late = later();
+    all.pen().begin("b", new Map([["main.py", late.one]]));
+    all.pen().begin("c");
+    await late.read("three");
+    expect(all.picks()).toEqual([[], []]);
+  });
+
   it("is not for another file where it comes late", async () => {
     const all = desk();
     let read = (_one: Named): void => undefined;

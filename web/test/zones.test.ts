@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { HearthError } from "../src/core/errors";
 import { zoneDistance, zoneMask, zoneOf, zonesIn } from "../src/core/zones";
-import { outcome } from "./lanes";
+import { LIBRARY_ALONE, outcome } from "./lanes";
 import { vectors } from "./vectors";
 
 interface Outcome {
@@ -12,8 +11,6 @@ interface Outcome {
 
 interface Country extends Outcome {
   readonly in: string;
-  readonly message?: string;
-  readonly hint?: string;
 }
 
 interface Vectors {
@@ -25,21 +22,12 @@ interface Vectors {
 
 const DATA = vectors<Vectors>("zones");
 
-function said({ in: country, message }: Country): Omit<Country, "in"> {
-  try {
-    return { out: zoneOf(country) };
-  } catch (error) {
-    if (!(error instanceof HearthError)) throw error;
-    const { code, hint } = error;
-    return message === undefined ? { code } : { code, message: error.message, hint };
-  }
-}
-
 describe("zones", () => {
-  it("hold countries, and refuse what is none with a hint", () => {
-    for (const one of DATA.countries) {
-      const { in: country, ...wanted } = one;
-      expect(said(one), JSON.stringify(country)).toEqual(wanted);
+  it("hold countries, and refuse what is none", () => {
+    for (const { in: country, ...wanted } of DATA.countries) {
+      const found = outcome(() => zoneOf(country));
+      if (LIBRARY_ALONE.test(country)) expect(found).toHaveProperty("code");
+      else expect(found, JSON.stringify(country)).toEqual(wanted);
     }
   });
 

@@ -27,10 +27,11 @@ from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
 from worker.attempt.resume import Resume
 from worker.attempt.sandbox import GpuPool
-from worker.attempt.task import Bounds, OutputsLate, Task
-from worker.attempt.underway import Running, Underway
+from worker.attempt.task import Bounds, Broken, OutputsLate, Task
+from worker.attempt.underway import Halt, Running, Underway
+from worker.decide import MAX_TRIES
 from worker.journal import AttemptJournal, Moment
-from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs
+from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs, sandbox_bytes
 
 log = structlog.get_logger("worker.attempt")
 
@@ -103,13 +104,14 @@ class Attempt:
         """Take the attempt to a result that the store keeps, from where an earlier process left it, and return it; what
         was `found` before the lease was taken is not fetched again."""
         means, task, work, folder = self._means, self._task, self._work, self._folder
-        work.topped = task.topped
+        work.topped, work.margin = task.topped, task.margin
         begun = time.monotonic() + task.seconds
 
         def deadline() -> float:
-            return begun + work.bought.seconds
+            end = begun + work.bought.seconds
+            return end if work.notice is None else min(end, work.notice.end)
 
-        until = deadline() - task.margin / 4
+        until = deadline() - self._margin / 4
         kept = folder.read_kept()
         stored = kept is not None and upload.is_stored(folder.read_pins(), means.store)
         if kept is None or not (stored or folder.holds(kept, work.stop, until)):
@@ -119,7 +121,7 @@ class Attempt:
                 found = found or self._gather(begin, here)
                 self._resume(found.spec, begin)
                 made = kept = self._run_unit(found, deadline)
-            until = deadline() - task.margin / 4
+            until = deadline() - self._margin / 4
             self._underway.when_room(lambda: folder.write_kept(made), until, work)
         means.journal.reach(task.key, Moment.RESULT, f"outcome {kept.outcome.name}")
         if not stored:
@@ -129,11 +131,16 @@ class Attempt:
             work.phase, work.takes_room = "uploading", means.stores_here
             # Outputs that take longer are left out of the result: they are the submitter's to choose, and the run is
             # done.
-            kept, pins = self._upload(kept, deadline() - task.margin / 2, until)
+            kept, pins = self._upload(kept, deadline() - self._margin / 2, until)
             self._underway.when_room(lambda: folder.write_pins(pins), until, work)
         work.takes_room = False
         means.journal.reach(task.key, Moment.PINNED)
         return kept
+
+    @property
+    def _margin(self) -> float:
+        """Return the seconds for upload and submit, at the end of the lease or of its notice."""
+        return self._task.margin if self._work.notice is None else self._work.notice.margin
 
     def _upload(self, kept: Kept, outputs_until: float, until: float) -> tuple[Kept, list[str]]:
         """Store a result, after `outputs_until` without its outputs, and return what is stored and its CIDs."""
@@ -161,13 +168,22 @@ class Attempt:
         folder.renew()
         fetch = Fetch(means.store, work, until, work.stop, means.bounds)
         spec = fetch.spec(task.terms, means.tiers)
-        self._underway.await_room(spec.download_bytes, until, work)
+        self._underway.await_claim(self._claim(spec), until, work, again=task.tries > 1)
         work.takes_room = True
         means.folders.lend_volume(folder)
         fetch.data(spec, folder)
         size = work.done
         runtime = sandbox.prepare(spec, folder, means.runtimes, until=until, progress=work, stop=work.stop, kept=kept)
         return Gathered(spec, runtime, size)
+
+    def _claim(self, spec: ResolvedSpec) -> int:
+        """Return the bytes of the home's disk that a job may take: what it brings, its outputs unless they lie on a
+        volume, and what its sandbox keeps besides."""
+        return (
+            spec.download_bytes
+            + sandbox_bytes(spec.runtime)
+            + (0 if self._means.folders.volumes else spec.output_bytes)
+        )
 
     def _resume(self, spec: ResolvedSpec, until: float) -> None:
         """Let the first state that can be had of those which the task names lie where the program looks for it, and no
@@ -206,14 +222,22 @@ class Attempt:
         with means.gpus.lent(spec.resources.gpus) as gpus:
             until = deadline() - task.margin - work.bought.seconds
             request = sandbox.request_for(task, spec, folder, label=means.label, gpus=gpus, until=until)
-            request = replace(request, bought=work.bought)
+            request = replace(request, bought=work.bought, room=work.room)
             began = time.time()
             means.journal.reach(task.key, Moment.STARTED, request.unit)
-            work.takes_room = folder.volume is None
+            work.takes_room, work.pressed = folder.volume is None, False
             with self._checkpoints(found, request, deadline):
-                run = sandbox.run(found.runtime, request, task.paid, progress=work, stop=work.stop)
-        work.takes_room = False
-        last = deadline() - task.margin / 2
+                run = sandbox.run(found.runtime, request, task.paid, progress=work, stop=work.stop, halt=Halt(work))
+        if run.status is RunStatus.OUTPUT_OVER_CAP:
+            folder.empty_outputs()  # they are not stored, and others wait for the room
+        lacked = self._underway.lacked_room(work)
+        work.takes_room, work.claim = False, 0
+        # Perhaps the disk refused what its job may leave. It is tried again, but not for ever, and only where there is
+        # time: a program that fails by itself would else be run for nothing until its lease is lost.
+        again = task.tries < MAX_TRIES and deadline() - self._margin - time.monotonic() >= task.paid
+        if run.status is RunStatus.EXIT and lacked and again:
+            raise Broken("it failed while this machine's disk was full")
+        last = deadline() - self._margin / 2
         logs = self._underway.when_room(lambda: folder.write_logs(run.stdout, run.stderr), last, work)
         work.phase = "hashing the outputs"
         run, outputs = _name_outputs(request, run, folder, work.stop, last)
@@ -228,6 +252,7 @@ class Attempt:
             ended=ended,
             kept_until=means.journal.clock() + means.keep_seconds,
             machine=means.machine,
+            used_as_closed=0 if work.notice is None else work.notice.used,
         )
 
     def _checkpoints(

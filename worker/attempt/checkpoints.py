@@ -153,5 +153,5 @@ class Checkpoints:
         moved = self._watched(until)
         if self.store.add_path(copy, progress=moved).cid != found.cid:
             raise StorageError("the copy changed on disk", code="CHANGED", hint="hearth worker doctor")
-        for _ in unixfs.blocks_of(found.cid, self.store, ReadLimits.of_market(found.tsize, MAX_OUTPUT_ENTRIES)):
+        for _ in unixfs.blocks_of(found.cid, self.store, ReadLimits.of_market(found.size, MAX_OUTPUT_ENTRIES)):
             moved("", 0)

@@ -30,7 +30,7 @@ from worker.attempt.checkpoints import Tally
 from worker.attempt.folder import Folders
 from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
-from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Refused, Stopped, Task, TooLate
+from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Notice, Refused, Stopped, Task, TooLate
 from worker.attempt.underway import Running, Underway
 from worker.decide import AHEAD, MAX_TRIES, Execution, LeaseKey, Stage
 from worker.disk import Disk
@@ -171,6 +171,15 @@ class Executor:
         if work is not None and work.stage is Stage.WORKING:
             work.bought.seconds = max(0, topped - work.topped)
 
+    def hand_in(self, key: LeaseKey, seconds: float, used: int) -> bool:
+        """Have an attempt end its program and store what there is so that it can be submitted in so many seconds, as
+        `used` fuel seconds; say whether it was not told before."""
+        work = self._underway.get(key)
+        if work is None or work.stage is not Stage.WORKING or work.notice is not None:
+            return False
+        work.notice = Notice.given(seconds, work.margin, used)
+        return True
+
     def stop(self, key: LeaseKey, why: str) -> None:
         """Stop an attempt whose lease is gone; one that no thread carries out is simply over."""
         work = self._underway.get(key)
@@ -218,6 +227,10 @@ class Executor:
     def active(self) -> list[Running]:
         """List the attempts under way."""
         return self._underway.all()
+
+    def unpromised(self) -> int:
+        """Return the bytes of the home's disk that a new attempt may claim."""
+        return self._underway.unpromised()
 
     def ask_store(self) -> None:
         """Have the store show that it takes writes, and wait RECOVER_SECONDS for it."""
@@ -366,10 +379,11 @@ class Executor:
     def _break(self, task: Task, work: Running, why: str) -> None:
         """Note that this machine failed, after a pause that lets an engine or a store come back. A result stays, since
         only its upload has to be repeated; all else is fetched and made again, and its disk is free meanwhile."""
-        work.phase, work.takes_room = f"failed: {why}", False
+        work.phase, work.claim = f"failed: {why}", 0
         folder = self._folders.of(task.key)
         if not folder.awaits_upload:
             folder.drop_data()
+        work.takes_room = False  # and not before: the guard would stop another one for the room that is still taken
         work.stop.wait(min(30.0, 2.0**task.tries))
         self._note(lambda: self._fail(task.key, task.tries, why))
 

@@ -26,6 +26,7 @@ from worker.attempt.folder import Folder
 from worker.attempt.supply import Supply
 from worker.attempt.task import Bounds, Broken, Progress, Refused, Stopped
 from worker.decide import SpecFacts
+from worker.runtimes.base import sandbox_bytes
 
 LOOK_BYTES: Final = 4 << 20
 """Bytes of data that are read at most of a job that was not taken."""
@@ -44,7 +45,8 @@ def read_spec(store: Store, terms: Terms, tiers: Mapping[str, int], timeout: flo
     except HearthError as error:
         return SpecFacts(bad=error.message)
     _look(store, spec, end)
-    return SpecFacts(spec.runtime, spec.target, spec.output_bytes, spec.download_bytes)
+    brings = spec.download_bytes
+    return SpecFacts(spec.runtime, spec.target, spec.output_bytes, brings, sandbox_bytes(spec.runtime))
 
 
 def _look(store: Store, spec: ResolvedSpec, end: float) -> None:

@@ -79,6 +79,11 @@ class Folder:
         delete_tree(*here)
         return bool(here)
 
+    def empty_outputs(self) -> None:
+        """Delete what the run left in /out."""
+        delete_tree(self.outputs)
+        self.outputs.mkdir(mode=0o700, exist_ok=True)
+
     def drop_copies(self) -> bool:
         """Delete copies of what the unit has published, whole or not. Say whether there was any."""
         copies = list(self.path.glob("checkpoint-*"))

@@ -35,11 +35,13 @@ OUTCOMES: Final[Mapping[RunStatus, Outcome]] = MappingProxyType(
         RunStatus.OOM: Outcome.OUT_OF_MEMORY,
         RunStatus.TIMEOUT: Outcome.TIMEOUT,
         RunStatus.OUT_OF_FUEL: Outcome.TIMEOUT,
+        # The chain has no word for it: the submitter cancelled the unit, and it had no time for more.
+        RunStatus.CANCELLED: Outcome.TIMEOUT,
         RunStatus.BAD_INPUT: Outcome.BAD_INPUT,
         RunStatus.IMAGE_MISSING: Outcome.IMAGE_MISSING,
     }
 )
-"""What the chain is told of each way in which a run can end; the others (cancelled, broken) are told to nobody."""
+"""What the chain is told of each way in which a run can end; one that broke is told to nobody."""
 
 
 class Stored(Protocol):
@@ -85,13 +87,16 @@ def fuel_seconds(fuel: int) -> int:
     return min(MAX_USED, max(1, -(-fuel // FUEL_PER_SECOND)))
 
 
-def used_seconds(task: Task, run: RunResult) -> int:
+def used_seconds(task: Task, run: RunResult, used_as_closed: int = 0) -> int:
     """Return the seconds that a run is billed as by its fuel, 0 where the terms bill otherwise.
 
-    A run at its deadline has no count of fuel: it is billed as the maximum.
+    A run at its deadline has no count of fuel: it is billed as the maximum. One that was cancelled has none either: it
+    is billed `used_as_closed`, as if nothing were handed in.
     """
     if task.terms.billing != Billing.FUEL:
         return 0
+    if run.status is RunStatus.CANCELLED:
+        return used_as_closed
     return fuel_seconds(run.fuel_used if run.fuel_used is not None else task.terms.max_seconds * FUEL_PER_SECOND)
 
 
@@ -121,10 +126,11 @@ def conclude(
     ended: float,
     kept_until: float,
     machine: Mapping[str, Any],
+    used_as_closed: int = 0,
 ) -> Kept:
-    """Judge a run and build its two documents; the arguments are those of `report_document`."""
+    """Judge a run and build its two documents; the arguments are those of `report_document` and `used_seconds`."""
     outcome = OUTCOMES[run.status]
-    used = used_seconds(task, run)
+    used = used_seconds(task, run, used_as_closed)
     key = task.key
     result = result_document(spec=task.terms.spec, index=key.index, outcome=outcome, run=run, outputs=outputs)
     report = report_document(

@@ -176,18 +176,32 @@ def inspection_for(task: Task, spec: ResolvedSpec, folder: Folder, *, label: str
     )
 
 
+NOTICED: Final = "the submitter cancelled it: this is what there was when its notice ended"
+
+
 def run(
-    runtime: Runtime, request: RunRequest, paid_seconds: int, *, progress: Progress, stop: threading.Event
+    runtime: Runtime,
+    request: RunRequest,
+    paid_seconds: int,
+    *,
+    progress: Progress,
+    stop: threading.Event,
+    halt: threading.Event | None = None,
 ) -> RunResult:
     """Run a unit to an end that is a result, good or bad. Raises Refused, Broken, Stopped.
 
-    The run's own deadline is in its request; `paid_seconds` are those that the terms pay for.
+    The run's own deadline is in its request; `paid_seconds` are those that the terms pay for. `halt` is set where
+    `stop` is, and where the run is to end and what it has is to count: it is then CANCELLED.
     """
     progress.phase, progress.done, progress.total = "running", 0, request.limits.wall_seconds
-    result = runtime.run(request, stop)
+    result = runtime.run(request, halt or stop)
     seconds, paid_seconds = request.wall_seconds, paid_seconds + request.bought.seconds
-    if result.status is RunStatus.CANCELLED or stop.is_set():
+    if stop.is_set():
         raise Stopped
+    if result.status is RunStatus.CANCELLED:
+        if halt is None:
+            raise Stopped
+        return replace(result, detail=NOTICED)
     if result.status is RunStatus.BROKEN:
         raise Broken(result.detail)
     outcome = OUTCOMES[result.status]

@@ -77,6 +77,35 @@ class Task:
         return max(1, self.terms.max_seconds + self.topped - self.held)
 
 
+NOTICE_MARGIN: Final = 2.5
+"""Seconds in which a little output is stored and its submit mined, on a chain with a block a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """The notice that a cancelled unit has: its program ends at `stop`, and what there is by then is submitted before
+    `end` (times of `time.monotonic`), as `used` fuel seconds."""
+
+    stop: float
+    end: float
+    used: int
+
+    @classmethod
+    def given(cls, seconds: float, margin: float, used: int) -> Notice:
+        """Return the notice of a unit that has so many seconds left.
+
+        The program has all of them but a `margin`, which is a third of them at most, and NOTICE_MARGIN where that is
+        more: a notice of 3 s has room for nothing else.
+        """
+        end = time.monotonic() + seconds
+        return cls(end - min(margin, max(seconds / 3, NOTICE_MARGIN)), end, used)
+
+    @property
+    def margin(self) -> float:
+        """Return the seconds for upload and submit."""
+        return self.end - self.stop
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How slowly a job's data may come: at least `floor` bytes in any `window` seconds of waiting for it."""

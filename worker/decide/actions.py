@@ -423,6 +423,9 @@ class Hands(Protocol):
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
         """Stop an execution."""
 
+    def hand_in(self, attempt: LeaseKey, seconds: int, used: int) -> None:
+        """End a run so early that what it has made by then can be submitted in `seconds`, as `used` fuel seconds."""
+
     def set_aside(self, attempt: LeaseKey, why: str) -> None:
         """Put an attempt's files aside."""
 
@@ -512,6 +515,21 @@ class Abort(_OnAttempt):
     def perform(self, hands: Hands, now: int) -> None:
         """Stop it."""
         hands.stop_attempt(self.attempt, self.why)
+
+
+@dataclass(frozen=True, slots=True)
+class HandIn(_OnAttempt):
+    """Have a cancelled unit's program end before the notice does, and make a result of what it has by then.
+
+    `deadline_at` is the first second too late to submit, `used` what it then bills of fuel. Once told, it stands.
+    """
+
+    deadline_at: int
+    used: int = 0
+
+    def perform(self, hands: Hands, now: int) -> None:
+        """Tell how many seconds are left."""
+        hands.hand_in(self.attempt, max(0, self.deadline_at - now), self.used)
 
 
 @dataclass(frozen=True, slots=True)

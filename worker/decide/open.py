@@ -19,6 +19,7 @@ from hearth.protocol.gas import (
     SUBMIT_GAS,
     SUBMIT_JUDGED_GAS,
 )
+from hearth.protocol.state_words import STATUS_WORDS
 from hearth.protocol.types import (
     RATE_SCALE,
     SENTINEL,
@@ -35,11 +36,23 @@ from hearth.protocol.types import (
     TermsFlag,
     Unit,
 )
-from hearth.protocol.units import show_amount
+from hearth.protocol.units import format_size, show_amount
 from worker.decide.actions import Abort, Ack, Action, ChainAction, Claim, Gather, Propose, ReadSpec, Skip
 from worker.decide.policy import refuse_spec, refuse_terms, refuse_time
 from worker.decide.room import Room
-from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Saved, Snapshot, Stage, Target
+from worker.decide.snapshot import (
+    Config,
+    Execution,
+    Job,
+    Lease,
+    LeaseKey,
+    Reason,
+    Saved,
+    Snapshot,
+    SpecFacts,
+    Stage,
+    Target,
+)
 from worker.decide.worth import ANEW, Begun, begun_with, ceiling, cost, expected_pay, is_worth, most_pay
 
 _MASK64: Final = (1 << 64) - 1
@@ -122,7 +135,7 @@ def _hold(snapshot: Snapshot, config: Config, now: int) -> Skip | None:
     if status != Status.ACTIVE:
         short = formulas.stake_short(snapshot.node, snapshot.immutables.minimum_stake)
         why = ", its stake is short: hearth worker status" if short else ""
-        return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {status.name}{why}")
+        return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {STATUS_WORDS[status]}{why}")
     return None
 
 
@@ -278,7 +291,7 @@ def _take_lease(
     gate = formulas.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.immutables, claim=claim)
     # Where only the price of a claim has to rise yet, all else is looked at meanwhile.
     if gate and (gate is not Gate.PRICE or rises is None):
-        return Skip(*where, gate)
+        return Skip(*where, *_kept(on, gate, room.node.id))
     ways = _states(snapshot, config, now, on, execution, room)
     # What lies here whole is begun with; what else a claim would fetch must be worth it.
     here = execution is not None and execution.stage is Stage.GATHERED
@@ -296,11 +309,14 @@ def _take_lease(
         return Skip(*where, *too_long)
     if job.spec is None:
         return ReadSpec(job.id)
+    claim_bytes, lacks = _disk_claim(job.spec, config, execution, room)
+    if lacks:
+        return Skip(*where, Reason.NO_ROOM, lacks)
     way = ways[0] if first and ways else _rate(snapshot, config, now, on, room, ANEW)
     if way.loss:
         return Skip(*where, Reason.UNPROFITABLE, way.loss)
     if not (on.leading or claim):
-        return _propose(snapshot, config, now, on, room, way.worth)
+        return _propose(snapshot, config, now, on, room, way.worth, claim_bytes)
     if rises is not None and now < rises:
         # Its slot is not kept free: a cheaper node may be first.
         return Skip(*where, Reason.AWAITS_PRICE, f"{rises - now} s")
@@ -310,16 +326,37 @@ def _take_lease(
     # acked, since anybody may propose this node for anything.
     if full:
         room.outdo()
-    room.engage(bond, job.id)
+    room.engage(bond, job.id, claim_bytes)
     ahead = _lead(config, now, on, execution, ways, room) if first else None
     if ahead is not None:
         return ahead
-    resumes = way.begun.attempt
+    return _begin(on, bond, way, room)
+
+
+def _kept(on: _Candidate, gate: Gate, node: NodeId) -> tuple[Gate | Reason, str]:
+    """Return why a gate keeps this node from a lease, which passes where it let a proposal pass: then it may claim."""
+    if gate is Gate.EXCLUDED and not formulas.is_excluded(on.unit, node, claim=True):
+        return Reason.AWAITS_OPEN_CLAIM, "this node let the unit pass, and can only claim it"
+    return gate, ""
+
+
+def _begin(on: _Candidate, bond: int, way: _Way, room: Room) -> Action:
+    """Return the call that makes a lease this node's: its ack where it leads, else a claim."""
+    where, unit, resumes = (on.job.id, on.lease.index), on.unit, way.begun.attempt
     if on.leading:
         return Ack(*where, unit.attempts, bond, resumes, worth=way.worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
-    index, behind = (SENTINEL, room.nexts[job.id]) if on.untouched else (lease.index, 0)
+    index, behind = (SENTINEL, room.nexts[on.job.id]) if on.untouched else (on.lease.index, 0)
     return Claim(*where, unit.attempts, bond, index, resumes, behind, worth=way.worth)
+
+
+def _disk_claim(spec: SpecFacts, config: Config, execution: Execution | None, room: Room) -> tuple[int, str]:
+    """Return the bytes of disk that a lease will claim, none for what is here and has its room already; and why there
+    is no room for them now, "" where there is."""
+    claim, left = 0 if execution is not None else spec.claim(config.volumes), max(0, config.room - room.claimed)
+    if claim <= left:
+        return claim, ""
+    return claim, f"it may take {format_size(claim)} of disk, and {format_size(left >> 20 << 20)} are left for it"
 
 
 def _states(
@@ -406,7 +443,7 @@ def _rests(job: Job) -> tuple[Reason, str]:
 
 
 def _propose(
-    snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room, worth: int | None
+    snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room, worth: int | None, claim_bytes: int
 ) -> Action | Skip:
     """Propose this node where its key is strictly larger than the best one."""
     terms, unit, best = on.job.terms, on.unit, on.lease.best
@@ -426,5 +463,5 @@ def _propose(
     if now < on.job.gather_at:
         # What it won it would not fetch for, so it would lapse: nobody else has the unit meanwhile.
         return Skip(*where, *_rests(on.job))
-    room.engage(formulas.bond(terms, on.policy), on.job.id)
+    room.engage(formulas.bond(terms, on.policy), on.job.id, claim_bytes)
     return Propose(*where, unit.attempts, unit.lapses, worth=worth)

@@ -20,6 +20,7 @@ from hearth.protocol.gas import (
     settling_batches,
     settling_gas,
 )
+from hearth.protocol.state_words import STATE_WORDS
 from hearth.protocol.types import ZERO_ADDRESS, Outcome, State, TermsFlag, Unit, UnitFlag
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
@@ -30,6 +31,7 @@ from worker.decide.actions import (
     Decline,
     Finish,
     GiveUp,
+    HandIn,
     SetAside,
     Settle,
     Skip,
@@ -37,6 +39,7 @@ from worker.decide.actions import (
     SubmitResult,
     Where,
 )
+from worker.decide.notice import handed_in, may_hand_in, used_as_closed
 from worker.decide.policy import followed_seconds
 from worker.decide.room import Room
 from worker.decide.snapshot import (
@@ -212,12 +215,8 @@ def _advance(
             return Skip(key.job, key.index, Reason.GATHERING)
         case Stage.GATHERED:
             return _start(snapshot, config, now, job, key, lease, 1)
-        case Stage.WORKING if unit.state == State.RUNNING and _is_late(job, unit, execution, config, now):
-            return _give_back(job, unit, config, now, key, execution.report, Outcome.BAD_INPUT)
-        case Stage.WORKING if execution.offered is not None and _may_save(unit, config, now):
-            return _save(config, now, key, job, lease, execution, execution.offered)
         case Stage.WORKING:
-            return Skip(key.job, key.index, Reason.RUNNING)
+            return _follow(config, now, key, job, lease, execution)
         case Stage.DONE if unit.state == State.CLOSING and job.terms.flags & TermsFlag.PROVEN:
             # The notice is paid for certain; a result may be left without its proof.
             return _noticed(key)
@@ -232,6 +231,18 @@ def _advance(
         case _:
             # The machine cannot run it: giving it back now serves everybody better than a reclaim later.
             return _give_back(job, unit, config, now, key, execution.report, Outcome.IMAGE_MISSING)
+
+
+def _follow(config: Config, now: int, key: LeaseKey, job: Job, lease: Lease, execution: Execution) -> Action | Skip:
+    """Decide about a lease whose attempt is under way."""
+    unit = lease.unit
+    if unit.state is State.RUNNING and _is_late(job, unit, execution, config, now):
+        return _give_back(job, unit, config, now, key, execution.report, Outcome.BAD_INPUT)
+    if execution.offered is not None and _may_save(unit, config, now):
+        return _save(config, now, key, job, lease, execution, execution.offered)
+    if unit.state is State.CLOSING and execution.begun and _hands_in(job, lease, config, now):
+        return HandIn(key, unit.deadline_at, used_as_closed(job.terms, words.unpack_policy(job.terms.policy), unit))
+    return Skip(key.job, key.index, Reason.RUNNING)
 
 
 def _is_final(job: Job, unit: Unit) -> bool:
@@ -323,6 +334,16 @@ def _start(
     return StartRun(key, lease.unit.deadline_at, tries, begun_by, topped, state)
 
 
+def _hands_in(job: Job, lease: Lease, config: Config, now: int) -> bool:
+    """Say whether a cancelled unit hands in what it has: for no more than its close takes, and for its gas."""
+    terms, policy, unit = job.terms, words.unpack_policy(job.terms.policy), lease.unit
+    if not may_hand_in(terms, policy, unit):
+        return False
+    shared = begun_with(lease.saved, unit.resume).seconds
+    pay = settle_pay(terms, policy, handed_in(terms, policy, unit, now), now, shared)
+    return is_worth(ceiling(pay, SUBMIT_GAS, config), config)
+
+
 def _noticed(key: LeaseKey) -> Skip:
     return Skip(key.job, key.index, Reason.NOTICE, "cancelled by the submitter; the notice is paid without a run")
 
@@ -367,5 +388,5 @@ def _how_gone(snapshot: Snapshot, key: LeaseKey) -> str:
     if unit is None:
         return "the lease is over: its unit is not among the open ones"
     if unit.state not in OURS:
-        return f"the lease was lost: its unit is {unit.state.name.lower()} again"
+        return f"the lease was lost: its unit is {STATE_WORDS[unit.state]} again"
     return f"the lease was lost: its unit is {'this' if unit.node == snapshot.node.id else 'another'} node's anew"

@@ -21,6 +21,7 @@ from worker.decide.snapshot import (
     Lease,
     LeaseKey,
     Snapshot,
+    Stage,
 )
 
 
@@ -47,6 +48,8 @@ class Room:
     outdone: set[LeaseKey] = field(default_factory=set)
     # Units of each job that are taken, run, or wait for their judge: they have cost gas and brought nothing yet.
     unpaid: Counter[JobId] = field(default_factory=Counter)
+    # Bytes of the home's disk that units will claim which are taken or asked for, and not under way here yet.
+    claimed: int = 0
     # The bonds of units whose results are submitted, and which are left to keepers since their settlement costs more.
     unsettled: list[int] = field(default_factory=list)
 
@@ -55,14 +58,15 @@ class Room:
         self.outdone.add(self.unpromised.pop())
         self.free += 1
 
-    def engage(self, bond: int, job: JobId | None = None) -> None:
-        """Count one more lease, of a job where it is not counted as unpaid yet."""
+    def engage(self, bond: int, job: JobId | None = None, claim: int = 0) -> None:
+        """Count one more lease, of a job where it is not counted as unpaid yet, which will claim bytes of disk."""
         if job is not None:
             self.unpaid[job] += 1
         state = self.node.state
         # The lane has 6 bits; what exceeds it cannot be engaged anyway.
         self.node = replace(self.node, state=replace(state, busy=min(63, state.busy + 1), bond=state.bond + bond))
         self.free -= 1
+        self.claimed += claim
 
 
 def own_leases(snapshot: Snapshot) -> dict[LeaseKey, tuple[Job, Lease]]:
@@ -107,6 +111,10 @@ def project(
     for flight in snapshot.flights:
         if flight.kind in ENGAGING:
             room.engage(flight.bond)
+    coming = [f.job for f in snapshot.flights if f.kind in TAKING]
+    coming += [k.job for k in own if is_held(own, k) and (k not in executions or executions[k].stage is Stage.BROKEN)]
+    specs = {job.id: job.spec for job in snapshot.jobs if job.spec is not None}
+    room.claimed += sum(specs[job].claim(config.volumes) for job in coming if job in specs)
     return room
 
 

@@ -50,6 +50,7 @@ class Reason(StrEnum):
     SPEC_BAD = "spec_bad"
     IMAGE_REFUSED = "image_refused"
     TOO_BIG = "too_big"
+    NO_ROOM = "no_room"
     OUTBID = "outbid"
     LEADING = "leading"
     GATHERING = "gathering"
@@ -78,6 +79,16 @@ BEATS_ON: Final = frozenset(
     {Reason.DISK_FULL, Reason.STORE_DOWN, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED}
 )
 """The holds in which an idle node beats all the same: its owner did not wish them, and silence would cost it a fee."""
+
+OWN: Final = frozenset(
+    {
+        *(Reason.SUBMITTER_REFUSED, Reason.RATE_BELOW_MINIMUM, Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED),
+        *(Reason.UNPROFITABLE, Reason.TOO_LONG, Reason.TOO_TIGHT, Reason.NOT_SUPPORTED, Reason.JUDGE_UNKNOWN),
+        *(Reason.BOND_TOO_LARGE, Reason.SPEC_BAD, Reason.IMAGE_REFUSED, Reason.TOO_BIG, Reason.NO_ROOM),
+    }
+)
+"""The reasons for which this worker does not take a job that it might take by the market's rules: nobody else sees
+them, so its log has each once a job. The others are of the market's course, or hold for every job (`worker.holds`)."""
 
 
 class Stage(StrEnum):
@@ -139,7 +150,8 @@ class SpecFacts:
     """What the worker must know of a spec before it risks a bond on it.
 
     `runtime` is a name of the table of runtimes, `target` the module's CID or the image with its digest, `output_bytes`
-    the cap of all outputs together, `input_bytes` all data that is fetched, an image aside. `bad` says why the document
+    the cap of all outputs together, `input_bytes` all data that is fetched, an image aside, `sandbox_bytes` what its
+    sandbox may keep on the home's disk besides. `bad` says why the document
     cannot be run at all (empty: it can).
     """
 
@@ -147,7 +159,12 @@ class SpecFacts:
     target: str = ""
     output_bytes: int = 0
     input_bytes: int = 0
+    sandbox_bytes: int = 0
     bad: str = ""
+
+    def claim(self, volumes: bool) -> int:
+        """Return the bytes of the home's disk that an attempt may take; with `volumes` its outputs take none."""
+        return self.input_bytes + self.sandbox_bytes + (0 if volumes else self.output_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +299,9 @@ class Config:
     docker.registries. `submitters` None takes anybody's jobs. `min_pay` is the least that all the time
     which a unit may bill must pay. `withdraw_at` 0 never withdraws. `asset` is what reasons are worded in.
 
+    `room` are the bytes of the home's disk that no attempt under way has claimed, `volumes` says that outputs lie on
+    file systems of their own.
+
     `lead` is how many seconds before a deadline this machine must send to be mined in time.
 
     `resume` says which units may begin with the state of a lost attempt, a stranger's: "unjudged" are those without a
@@ -300,6 +320,8 @@ class Config:
     max_seconds: int = 30 * 86_400
     max_input_bytes: int = 1 << 63
     max_output_bytes: int = 1 << 63
+    room: int = 1 << 63
+    volumes: bool = False
     gpu_only: bool = False
     images: tuple[str, ...] = ("*",)
     images_refused: tuple[str, ...] = ()

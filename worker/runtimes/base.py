@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 
 from hearth.base.errors import SpecError
 from hearth.base.text import plain
-from hearth.protocol.runtimes import MAX_LOG_BYTES
+from hearth.protocol.runtimes import MAX_LOG_BYTES, WASM
 from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES as MAX_OUTPUT_ENTRIES
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -32,6 +32,10 @@ MAX_OUTPUT_DEPTH = 32
 MAX_OUTPUT_PATH = 1024
 # A file may take a block that it does not fill, a folder a few, and some file systems give a growing file room ahead.
 BLOCKS_SLACK_BYTES = 64 << 20
+TMP_BYTES = 256 << 20
+"""What a guest may write below /tmp: of a module on the worker's disk, of a container in memory."""
+ENGINE_LOG_BYTES = 20 << 20
+"""What an engine may keep of a container's words."""
 
 LogSink = Callable[[str, bytes], None]
 """Called as `on_log("stdout" | "stderr", chunk)` while a unit runs, from the thread that called `run`."""
@@ -94,7 +98,7 @@ class SandboxLimits:
     cpus: int = 1
     pids: int = 256
     out_bytes: int = 1 << 30
-    tmp_bytes: int = 256 << 20
+    tmp_bytes: int = TMP_BYTES
     log_bytes: int = MAX_LOG_BYTES
     fuel: int | None = None
     most_seconds: int = 0
@@ -105,6 +109,32 @@ class Bought:
     """The seconds of running time that were bought for a run after it began; the worker's loop writes them."""
 
     seconds: int = 0
+
+
+@dataclass(slots=True)
+class Room:
+    """What a run without a file system of its own takes of the disk beside others.
+
+    The worker's guard sets `full` and `tight`. Where the disk is tight, since it is full or another attempt waits for
+    room, a run keeps to the bytes and entries that its job names, and nothing beyond counts as slack.
+
+    The runtime sets the rest: `watched` says that it looks at what the run takes, `seen` that it has looked at all of
+    it since the disk became tight, and since it became full, and `over` that the run ends for what was found, or for
+    what nobody could look at. `taken` are the bytes of its last look.
+    """
+
+    tight: bool = False
+    full: bool = False
+    watched: bool = False
+    seen: bool = False
+    over: bool = False
+    taken: int = 0
+
+
+def sandbox_bytes(runtime: str) -> int:
+    """Return the bytes of the home's disk that a runtime's sandbox may keep beside a job's data and outputs: a module's
+    /tmp, or what the engine keeps of a container's log."""
+    return TMP_BYTES if runtime == WASM.name else ENGINE_LOG_BYTES
 
 
 @dataclass(frozen=True)
@@ -118,7 +148,7 @@ class RunRequest:
     HEARTH_UNITS. `volume` is the file system that `out_dir` has to itself, None where it lies among others' files.
     `until` is a time of `time.monotonic`: what is not over by then, compiling a wasm module included, is
     ended, so that the lease can still be given back; `bought` moves it, and the end of the run's own time, while it
-    runs. A run that has not begun when fewer than `least_seconds` are left
+    runs. `room` is what it takes of the disk. A run that has not begun when fewer than `least_seconds` are left
     until then is not begun.
     """
 
@@ -140,6 +170,7 @@ class RunRequest:
     until: float = math.inf
     least_seconds: int = 1
     bought: Bought = field(default_factory=Bought)
+    room: Room = field(default_factory=Room)
 
     @property
     def wall_seconds(self) -> int:
@@ -299,13 +330,24 @@ def guest_env(request: RunRequest) -> dict[str, str]:
 
 class Tree(NamedTuple):
     """Measure a folder: bytes of contents, entries, the first entry that is not allowed, whether it is too deep or has
-    too many entries for tools that go by path names, and the bytes of disk that it takes."""
+    too many entries for tools that go by path names, and the bytes of disk that it takes.
+
+    It is `blind` where a folder could not be read: the rest is then a part of the truth. Of files that are open and
+    have no name, whoever sees them says how many there are, their contents as far as these have blocks, and how many
+    open files are `adrift`: sent to a socket from which nobody has read them, where nobody can measure them. It is
+    `partial` where its processes hold more than one look gets through: there is at least so much.
+    """
 
     size: int
     entries: int
     offence: str
     too_deep: bool
     blocks: int
+    blind: bool = False
+    unnamed: int = 0
+    unnamed_size: int = 0
+    adrift: int = 0
+    partial: bool = False
 
 
 def measure(folder: Path, volume: Path | None = None) -> Tree:
@@ -319,11 +361,11 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
     others are.
     """
     total = entries = blocks = 0
-    offence, too_deep = "", False
+    offence, too_deep, blind = "", False, False
     met: set[int] = set()
 
     def scan(fd: int, depth: int, where: str) -> None:
-        nonlocal total, entries, blocks, offence, too_deep
+        nonlocal total, entries, blocks, offence, too_deep, blind
         with os.scandir(fd) as found:
             for entry in found:
                 if entries > MAX_OUTPUT_ENTRIES:
@@ -354,6 +396,7 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
                 except (FileNotFoundError, NotADirectoryError):
                     continue
                 except PermissionError:
+                    blind = True
                     offence = offence or f"{name} is not readable for the worker's user"
                     continue
                 if not stat.S_ISDIR(info.st_mode) and not stat.S_ISREG(info.st_mode):
@@ -370,7 +413,7 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
         scan(top, 1, "/" + folder.name)
     finally:
         os.close(top)
-    return Tree(total, entries, offence, too_deep, blocks if volume is None else used_bytes(volume))
+    return Tree(total, entries, offence, too_deep, blocks if volume is None else used_bytes(volume), blind)
 
 
 def used_bytes(volume: Path) -> int:
@@ -379,14 +422,24 @@ def used_bytes(volume: Path) -> int:
     return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
-def over_cap(tree: Tree, cap: int, name: str = "/out") -> str:
-    """Return the sentence on what a folder has too much of, empty if it keeps within bounds."""
+def over_cap(tree: Tree, cap: int, name: str = "/out", *, tight: bool = False) -> str:
+    """Return the sentence on what a folder has too much of, empty if it keeps within bounds.
+
+    Files without a name have the slack that blocks have, but where the disk is `tight`.
+    """
     if tree.size > cap:
         return f"{name} holds {tree.size} bytes, more than the cap of {cap}"
     if tree.entries > MAX_OUTPUT_ENTRIES:
         return f"{name} holds more than {MAX_OUTPUT_ENTRIES} entries"
     if tree.blocks > 2 * cap + BLOCKS_SLACK_BYTES:
         return f"{name} takes {tree.blocks} bytes of disk, which is far beyond the cap of {cap}"
+    if tight and tree.size + tree.unnamed_size > cap:
+        return (
+            f"{name} holds {tree.size} bytes, and files without a name {tree.unnamed_size}: "
+            f"together more than the cap of {cap}, on a disk that lacks room"
+        )
+    if tight and tree.entries + tree.unnamed > MAX_OUTPUT_ENTRIES:
+        return f"{name} holds {tree.entries} entries and {tree.unnamed} open files without a name: too many"
     return tree.offence if tree.too_deep else ""
 
 

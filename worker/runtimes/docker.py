@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import posixpath
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,8 +23,12 @@ from typing import Any
 import structlog
 
 from hearth.base.errors import HearthError, StorageError
+from hearth.base.files import free_bytes
+from hearth.client.engine import why_silent
 from hearth.protocol.runtimes import DOCKER
 from hearth.protocol.units import format_size
+from hearth.spec.image_config import NO_COMMAND, declares, has_command, no_volume, volumes_of
+from worker.gpu import GPU_UUID
 from worker.runtimes.base import (
     Check,
     Level,
@@ -35,8 +39,6 @@ from worker.runtimes.base import (
     RunStatus,
     check_outputs,
     guest_env,
-    measure,
-    over_cap,
 )
 from worker.runtimes.docker_engine import (
     CDI_ENGINE_MAJOR,
@@ -46,17 +48,18 @@ from worker.runtimes.docker_engine import (
     no_cdi,
     no_runtime,
     runtime_in,
+    start_engine,
 )
 from worker.runtimes.docker_files import lend_output, share_inputs
-from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk, no_volume
-from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim, starts_ours
-from worker.runtimes.docker_request import JANITOR_LABEL, LABEL, ImageFacts, container_config, parse_image
+from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk
+from worker.runtimes.docker_janitor import Looker, Meter, Unreclaimed, look_at_janitor, reclaim, starts_ours
+from worker.runtimes.docker_places import place_fault
+from worker.runtimes.docker_request import GUEST_HOME, JANITOR_LABEL, LABEL, container_config, free_user, parse_image
 from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 from worker.runtimes.published import copy_archive
 
 log = structlog.get_logger("worker.docker")
 
-GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 POLL_SECONDS = 0.25
 NO_PLACE = (
     "no sandbox can be made of the image, though the worker's own program starts in the same one: /in, /job, /out and "
@@ -78,6 +81,8 @@ says nothing of the container meanwhile, for which its run waits ENGINE_SECONDS.
 ARCHIVE_BYTES = 1 << 20
 UNPAUSE_TRIES = 5
 STOPPED = "the container was stopped from outside: its engine was restarted, or somebody ended it"
+_CHOOSING = threading.Lock()
+"""Held from the choice of a container's user to the container."""
 GVISOR_LOADS = "creating process: failed to load"
 
 
@@ -106,9 +111,13 @@ class DockerRuntime:
             with self._connect() as api:
                 version, info = api.version(), api.info()
         except DockerException as failed:
-            return False, f"no Docker engine answers: {_first_line(failed)}"
+            return False, f"no Docker engine answers: {why_silent(failed)}"
         lack = no_runtime(info, self._runtime)
         return (False, lack) if lack else (True, engine_name(version, runtime_in(info, self._runtime)))
+
+    def how_to_start(self) -> str:
+        """Return what the worker's owner does where no engine answers."""
+        return start_engine(self._host)
 
     def unknown_runtime(self) -> str:
         """Return the sentence on an engine that answers and does not know the runtime of the settings, else ""."""
@@ -352,8 +361,8 @@ class DockerRuntime:
                 Check(
                     "docker engine",
                     Level.FAIL,
-                    f"no engine answers: {_first_line(failed)}",
-                    'start Docker, or set runtimes = ["wasm"] in worker.toml',
+                    f"no engine answers: {why_silent(failed)}",
+                    f'{self.how_to_start()}, or set offer.runtimes = ["wasm"]',
                 )
             ]
 
@@ -388,6 +397,7 @@ class _Run:
         self._runtime = runtime
         self._logs = {"stdout": LogBuffer(request.limits.log_bytes), "stderr": LogBuffer(request.limits.log_bytes)}
         self._sent = {"stdout": 0, "stderr": 0}
+        self._free_before = free_bytes(request.out_dir)
 
     def to_end(self) -> RunResult:
         from docker.errors import APIError
@@ -395,21 +405,19 @@ class _Run:
         request, api = self._request, self._api
         share_inputs((request.job_dir, request.in_dir))
         lend_output(request.out_dir)
-        facts = api.inspect_image(request.image)
-        volumes = tuple(sorted((facts.get("Config") or {}).get("Volumes") or {}))
-        config = container_config(
-            request,
-            self._env,
-            ImageFacts(volumes=volumes),
-            cpus=min(request.limits.cpus, self._cpus),
-            runtime=self._runtime,
-        )
-        try:
-            container = api.create_container_from_config(config)["Id"]
-        except APIError as failed:
-            return self._not_started(failed, config, volumes)
+        image = api.inspect_image(request.image).get("Config") or {}
+        if not request.command and not has_command(image):
+            return RunResult(RunStatus.IMAGE_MISSING, NO_COMMAND)
+        volumes = volumes_of(image)
+        # The guest's user has no home that it could write to; an image that names one knows what lies there.
+        container, config, refused = self._create({} if declares(image, "HOME") else {"HOME": GUEST_HOME}, volumes)
+        if refused is not None:
+            return self._not_started(refused, config, volumes)
         began = time.monotonic()
+        looker = Looker(api, request.out_dir, request.unit, container)
         try:
+            if fault := place_fault(lambda path: self._look(container, path), volumes):
+                return RunResult(RunStatus.IMAGE_MISSING, fault)
             # The engine takes up both streams before it answers, so that nothing of a later start is missed. Its log,
             # asked for as well, would repeat whatever was written until it is read.
             stream = api.attach(container, stdout=True, stderr=True, stream=True, demux=True)
@@ -421,13 +429,15 @@ class _Run:
             except APIError as failed:
                 result = self._not_started(failed, config, volumes)
             else:
-                stopped = self._watch(container, began)
+                stopped = self._watch(container, Meter(request, looker, self._free_before), began)
                 reader.join(ENGINE_SECONDS)
                 result = name_end(end_of(api, container, stopped), stopped, request)
                 if stopped is None and not _ended_by_itself(api, container):
                     log.warning("a container was stopped from outside", unit=request.unit, state=result.detail)
                     result = RunResult(RunStatus.BROKEN, STOPPED)
         finally:
+            request.room.watched = False
+            looker.close()
             wiped = _end(api, container, request.out_dir, request.unit)
         if wiped and result.ok:
             result = RunResult(RunStatus.OUTPUT_OVER_CAP, wiped)
@@ -439,6 +449,44 @@ class _Run:
             stdout_truncated=self._logs["stdout"].truncated,
             stderr_truncated=self._logs["stderr"].truncated,
         )
+
+    def _create(
+        self, env: Mapping[str, str], volumes: Iterable[str]
+    ) -> tuple[str, Mapping[str, Any], Exception | None]:
+        """Make the container, as a user whom no other is: return its id, what was asked for, and why there is none."""
+        from docker.errors import APIError
+
+        with _CHOOSING:
+            others = [each["Labels"] for each in self._api.containers(all=True, filters={"label": LABEL})]
+            config = container_config(
+                self._request,
+                {**env, **self._env},
+                volumes,
+                cpus=min(self._request.limits.cpus, self._cpus),
+                runtime=self._runtime,
+                user=free_user(others, os.getpid()),
+            )
+            try:
+                return self._api.create_container_from_config(config)["Id"], config, None
+            except APIError as failed:
+                return "", config, failed
+
+    def _look(self, container: str, path: str) -> Mapping[str, Any] | None:
+        """Return what the engine says of a path in a container, None where nothing is there, or no way to it.
+
+        What no mount can be made at, the engine says at the start.
+        """
+        from docker.errors import APIError
+        from docker.utils import decode_json_header
+
+        where = self._api._url("/containers/{0}/archive", container)
+        answer = self._api.head(where, params={"path": path}, timeout=ENGINE_SECONDS)
+        try:
+            self._api._raise_for_status(answer)
+        except APIError:
+            return None
+        found: Mapping[str, Any] = decode_json_header(answer.headers["X-Docker-Container-Path-Stat"])
+        return found
 
     def _not_started(self, failed: Exception, config: Mapping[str, Any], volumes: Iterable[str]) -> RunResult:
         """Name whose doing it is that the engine did not start a container: what it says is known, or it is asked again
@@ -458,17 +506,19 @@ class _Run:
                         self._sent[name] += min(room, len(chunk))
                         self._on_log(name, chunk[:room])
 
-    def _watch(self, container: str, began: float) -> RunResult | None:
+    def _watch(self, container: str, meter: Meter, began: float) -> RunResult | None:
         """Wait for the end; kill on cancel, past the time, or past the output cap, and return why it was killed."""
-        limits = self._request.limits
+        room = self._request.room
+        room.watched = True
         while self._api.inspect_container(container)["State"]["Running"]:
             reason = None
-            excess = over_cap(measure(self._request.out_dir, self._request.volume), limits.out_bytes)
+            excess = meter.excess()
             if self._cancel.is_set():
                 reason = RunResult(RunStatus.CANCELLED, "cancelled")
             elif time.monotonic() - began > self._request.wall_seconds:
                 reason = RunResult(RunStatus.TIMEOUT, f"not done after {self._request.wall_seconds} s")
             elif excess:
+                room.over = True
                 reason = RunResult(RunStatus.OUTPUT_OVER_CAP, excess)
             if reason is not None:
                 _kill(self._api, container)

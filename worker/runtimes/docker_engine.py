@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
+from hearth.base.text import one_line
 from worker.gpu import check_runc, parse_version
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import GVISOR, is_gvisor
 
 CDI_ENGINE_MAJOR = 25
+
+
+def start_engine(host: str | None) -> str:
+    """Return what a worker's owner does where no engine answers at `host`, the setting `docker.host`; None where that
+    is left out. An engine whose address only the `docker` command knows is named."""
+    from hearth.client.engine import address_of_context
+
+    if host:
+        return f"start the engine at {one_line(host)}, or mend docker.host in worker.toml"
+    named = os.environ.get("DOCKER_HOST")
+    if named:
+        return f"start the engine at {one_line(named)}, which DOCKER_HOST names, or set docker.host in worker.toml"
+    address = address_of_context()
+    if address:
+        return f'start the engine of your docker context, and set docker.host = "{one_line(address)}" in worker.toml'
+    return "start Docker"
 
 
 def engine_major(version: Mapping[str, Any]) -> int:

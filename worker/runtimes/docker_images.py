@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import structlog
@@ -26,8 +27,8 @@ from hearth.base import peer
 from hearth.base.addresses import is_public
 from hearth.base.files import replace_text
 from hearth.base.strangers import read_json
-from hearth.base.text import brief, plain
 from hearth.protocol.units import GIB, format_size
+from hearth.spec.image_config import image_fault, platform_fault
 from worker import registries
 from worker.registries import DEFAULT_REGISTRIES
 from worker.runtimes.base import Check, Level, RunResult, RunStatus
@@ -41,9 +42,6 @@ LOOK_UP_SECONDS: Final = 10.0
 """For a registry's name, which a stranger chose and whose name server may be a stranger's as well."""
 DISK_FACTOR: Final = 3
 """A pull is ended where the disk lost this many times an image's cap: packed, unpacked, and something beside it."""
-# Read by every process that starts in the container, also by the GPU hook outside of it (CVE-2025-23266).
-IMAGE_ENV_REFUSED: Final = ("LD_PRELOAD", "LD_AUDIT")
-MAX_VOLUMES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ class Images:
                     # A worker that was killed once it was there has not noted it.
                     entry.bytes = entry.bytes or int(facts.get("Size", 0))
                     self._save()
-            return refuse_image(facts)
+            return refuse_image(facts, api.version())
 
     def _fetch(self, api: Any, name: str, digest: str, until: float, cancel: threading.Event) -> RunResult | None:
         """Pull an image, look at what came, and note it; what is refused does not stay."""
@@ -139,7 +137,7 @@ class Images:
             size = int(facts.get("Size", 0))
             if problem is None and size > self._rules.max_bytes:
                 problem = too_large(size, self._rules.max_bytes)
-            problem = problem or refuse_image(facts)
+            problem = problem or refuse_image(facts, api.version())
         except Exception:
             # Whatever failed: an image that stays and is not counted is bytes that keep_bytes never sees.
             if self._remove(api, reference):
@@ -371,7 +369,7 @@ _FAULTS: Final[tuple[tuple[tuple[str, ...], RunStatus, str], ...]] = (
     (
         (
             # With a space: the port of a connection may hold these digits.
-            *("manifest unknown", "name unknown", "no matching manifest", "not found", " 404"),
+            *("manifest unknown", "name unknown", "not found", " 404"),
             *("denied", "unauthorized", "no basic auth credentials"),
         ),
         RunStatus.IMAGE_MISSING,
@@ -383,6 +381,7 @@ _FAULTS: Final[tuple[tuple[tuple[str, ...], RunStatus, str], ...]] = (
         "its registry does not answer",
     ),
 )
+_OTHER_PLATFORM: Final = re.compile(r"no match(?:ing manifest)? for (?:platform[^:]*: )?([a-z0-9]+/[a-z0-9]+)")
 _UNPACKING: Final = "error processing tar file("
 _KERNELS: Final = (
     *("no space left on device", "disk quota exceeded", "read-only file system", "input/output error"),
@@ -401,6 +400,9 @@ def name_pull_failure(reference: str, said: str) -> RunResult:
     """
     log.warning("image not pulled", image=reference, engine=said[:2000])
     sentence = _without_names(reference, said.lower())
+    if other := _OTHER_PLATFORM.search(sentence):
+        why = f"its registry has it for other platforms than {other[1]}, which this machine is"
+        return RunResult(RunStatus.IMAGE_MISSING, f"{reference} was not pulled: {why}")
     for words, status, why in _FAULTS:
         if any(word in sentence for word in words):
             return RunResult(status, f"{reference} was not pulled: {why}")
@@ -447,33 +449,8 @@ def too_large(size: int, cap: int) -> RunResult:
     )
 
 
-def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
-    """Refuse an image that preloads code or declares volumes that no sandbox has, from the engine's inspection."""
-    config = facts.get("Config") or {}
-    for item in config.get("Env") or []:
-        if item.partition("=")[0] in IMAGE_ENV_REFUSED:
-            return RunResult(
-                RunStatus.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
-            )
-    volumes = sorted(config.get("Volumes") or {})
-    wrong = next((volume for volume in volumes if not is_volume(volume)), None)
-    if wrong is not None:
-        return RunResult(RunStatus.IMAGE_MISSING, no_volume(wrong))
-    if len(volumes) > MAX_VOLUMES:
-        why = f"the image declares {len(volumes)} volumes, more than {MAX_VOLUMES}: build it with fewer"
-        return RunResult(RunStatus.IMAGE_MISSING, why)
-    return None
-
-
-def no_volume(path: str) -> str:
-    """Return why an image that declares a folder as a volume cannot be run."""
-    return (
-        f"the image declares a VOLUME that no sandbox can give it, {plain(brief(path))!r}: build it without, and write "
-        "to /out or /tmp"
-    )
-
-
-def is_volume(path: str) -> bool:
-    """Say whether a folder that an image declares as a volume can be an empty one, as far as its name says."""
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    return path.startswith("/") and ".." not in parts and parts not in ([], ["proc"], ["dev"])
+def refuse_image(facts: Mapping[str, Any], version: Mapping[str, Any] = MappingProxyType({})) -> RunResult | None:
+    """Refuse an image that preloads code, declares volumes that no sandbox has, or is for another machine than that of
+    the engine, from its inspection and the engine's `version`."""
+    fault = image_fault(facts.get("Config") or {}) or platform_fault(facts, version)
+    return RunResult(RunStatus.IMAGE_MISSING, fault) if fault else None

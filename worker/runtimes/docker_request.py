@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,14 @@ IMAGE = re.compile(
 LABEL = "hearth.unit"
 JANITOR_LABEL = "hearth.janitor"
 JANITOR_PROGRAM = "/janitor"
-GUEST_UID = 65534
+USER_LABEL = "hearth.user"
+GUEST_UIDS = range(60_706, 61_184)
+"""Whom guests are, each of those that run somebody else: what the kernel counts for a user (inotify instances, message
+queues, timers, keys) one guest could else take from another. Distributions leave these numbers to nobody."""
+GUEST_GID = 65534
+GUEST_NAME = "nobody"
+"""What a guest is told that its user is called, since no image knows the number."""
+GUEST_HOME = "/tmp"
 SHM_BYTES = 64 << 20
 # One file may pass the cap by this much, so that the size check sees it and names the reason.
 FILE_SLACK_BYTES = 1 << 20
@@ -34,13 +40,6 @@ FILE_SLACK_BYTES = 1 << 20
 # each of the guest's; where it cannot have one, it ends, and the job with it.
 GVISOR_MEMORY_BYTES = 64 << 20
 GVISOR_PIDS = 64
-
-
-@dataclass(frozen=True)
-class ImageFacts:
-    """Hold what an image brings along that the sandbox must answer: its declared volumes."""
-
-    volumes: tuple[str, ...] = ()
 
 
 def parse_image(reference: str) -> tuple[str, str] | None:
@@ -52,14 +51,16 @@ def parse_image(reference: str) -> tuple[str, str] | None:
 def container_config(
     request: RunRequest,
     env: Mapping[str, str],
-    image: ImageFacts = ImageFacts(),
+    volumes: Iterable[str] = (),
     *,
     cpus: int,
     runtime: str = "",
+    user: int = GUEST_UIDS[0],
 ) -> dict[str, Any]:
     """Return the body of the engine's create call for one unit: every flag of the sandbox is here and nowhere else.
 
-    `runtime` is the OCI runtime to ask for, "" for the engine's default.
+    `volumes` are the folders that the image declares as such (`volumes_of`); `runtime` is the OCI runtime to ask for,
+    "" for the engine's default; `user` is one of GUEST_UIDS.
     """
     limits = request.limits
     memory, pids = limits.memory_bytes, limits.pids
@@ -69,11 +70,12 @@ def container_config(
     config: dict[str, Any] = {
         "Image": request.image,
         "WorkingDir": "/job",
-        "User": f"{GUEST_UID}:{GUEST_UID}",
+        "User": f"{user}:{GUEST_GID}",
         # void: an engine whose default runtime is NVIDIA's gives an image that asks for all GPUs none.
-        "Env": [f"{name}={value}" for name, value in env.items()] + ["NVIDIA_VISIBLE_DEVICES=void"],
-        # Both are set: a container has its image's labels too, where it is not given its own.
-        "Labels": {LABEL: request.unit, JANITOR_LABEL: "0"},
+        "Env": [f"{name}={value}" for name, value in ({"USER": GUEST_NAME} | dict(env)).items()]
+        + ["NVIDIA_VISIBLE_DEVICES=void"],
+        # All are set: a container has its image's labels too, where it is not given its own.
+        "Labels": {LABEL: request.unit, JANITOR_LABEL: "0", USER_LABEL: str(user)},
         "NetworkDisabled": True,
         "OpenStdin": False,
         "Tty": False,
@@ -94,7 +96,7 @@ def container_config(
             "ShmSize": SHM_BYTES,
             "Ulimits": _ulimits(limits),
             # A VOLUME of the image would be a writable folder on the host's disk without a cap.
-            "Tmpfs": {path: tmpfs for path in ("/tmp", *image.volumes) if path not in ("/in", "/job", "/out")},
+            "Tmpfs": dict.fromkeys(("/tmp", *volumes), tmpfs),
             "Mounts": _mounts(request),
             "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}},
             "RestartPolicy": {"Name": "no"},
@@ -112,15 +114,42 @@ def container_config(
     return config
 
 
+def free_user(labels: Iterable[Mapping[str, str]], start: int) -> int:
+    """Return a user whom no container of an engine is, by their `labels`: the first from the place `start` on.
+
+    Workers that share an engine begin at places of their own, so that two that ask at once hardly choose the same.
+    """
+    taken = {each.get(USER_LABEL) for each in labels}
+    places = [GUEST_UIDS[(start + place) % len(GUEST_UIDS)] for place in range(len(GUEST_UIDS))]
+    return next((user for user in places if str(user) not in taken), places[0])
+
+
 def janitor_config(image: str, folder: Path, unit: str) -> dict[str, Any]:
     """Return the body of the create call for the janitor: root of the host with three capabilities and one folder.
 
     It is the only program of ours in a container, and the only one in the host's user namespace: a remapped root could
     not give a file to the worker.
     """
+    return _janitor(image, _bind(folder, "/folder", read_only=False), unit, (), ["CHOWN", "DAC_OVERRIDE", "FOWNER"])
+
+
+def looker_config(image: str, folder: Path, unit: str, container: str, mapped: str) -> dict[str, Any]:
+    """Return the same for the janitor that measures what a running container takes: it sees the folder and the host's
+    processes, and only reads. `mapped` is the right by which it follows the links of files that are mapped."""
+    rights = ["DAC_READ_SEARCH", "SYS_PTRACE", mapped]
+    config = _janitor(image, _bind(folder, "/folder", read_only=True), unit, ("look", container), rights)
+    # An engine's AppArmor profile keeps it from looking into gVisor's processes, which have none.
+    config["HostConfig"] |= {"PidMode": "host"}
+    config["HostConfig"]["SecurityOpt"].append("apparmor=unconfined")
+    return config
+
+
+def _janitor(
+    image: str, folder: Mapping[str, Any], unit: str, words: Sequence[str], rights: Sequence[str]
+) -> dict[str, Any]:
     return {
         "Image": image,
-        "Cmd": [JANITOR_PROGRAM],
+        "Cmd": [JANITOR_PROGRAM, *words],
         "WorkingDir": "/folder",
         "User": "0:0",
         "Labels": {LABEL: unit, JANITOR_LABEL: "1"},
@@ -130,13 +159,13 @@ def janitor_config(image: str, folder: Path, unit: str) -> dict[str, Any]:
             "ReadonlyRootfs": True,
             "Privileged": False,
             "CapDrop": ["ALL"],
-            "CapAdd": ["CHOWN", "DAC_OVERRIDE", "FOWNER"],
+            "CapAdd": list(rights),
             "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile()}"],
             "UsernsMode": "host",
             "IpcMode": "private",
             "PidsLimit": 16,
             "Memory": 64 << 20,
-            "Mounts": [_bind(folder, "/folder", read_only=False)],
+            "Mounts": [folder],
             "LogConfig": {"Type": "none"},
             "RestartPolicy": {"Name": "no"},
         },

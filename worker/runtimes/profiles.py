@@ -41,8 +41,8 @@ class Rule(NamedTuple):
 DOCKER_PROFILE: Final = (
     Rule(
         "user",
-        "being root, or the worker",
-        "`User` 65534:65534, whatever the image says",
+        "being root, the worker, or another guest that runs",
+        "`User` 60706 to 61183, no other container's, group 65534, whatever the image says",
         "`Uid` and `Gid` of /proc/self/status",
         ("User",),
         row=SELFTEST,
@@ -240,7 +240,8 @@ DOCKER_PROFILE: Final = (
     Rule(
         "environment",
         "what the worker knows: paths, addresses, keys",
-        "`Env`: the job's, `HEARTH_UNIT`, `HEARTH_UNITS`; names that steer a loader or the GPU hook are refused",
+        "`Env`: the job's, `USER`, `HEARTH_UNIT`, `HEARTH_UNITS`, and `HOME`=/tmp where neither job nor image sets it; "
+        "names that steer a loader or the GPU hook are refused",
         "its environment",
         ("Env",),
     ),

@@ -290,6 +290,7 @@ class Watch:
             ("/out", request.out_dir, request.volume, request.limits.out_bytes),
             ("/tmp", tmp, None, request.limits.tmp_bytes),
         )
+        self._room = request.room
         self._next_look = self._next_walk = 0.0
 
     def close(self) -> None:
@@ -307,11 +308,15 @@ class Watch:
             return f"it holds {held} bytes of memory, more than the {self._memory} that its limits leave"
         if now >= self._next_walk:
             begun = time.thread_time()
+            taken = 0
             for name, folder, volume, cap in self._folders:
                 # A sweep removes the folders of a child that it killed, before the child is seen to have ended.
                 with suppress(FileNotFoundError):
-                    if excess := over_cap(measure(folder, volume), cap, name):
+                    tree = measure(folder, volume)
+                    taken += tree.blocks if volume is None else 0
+                    if excess := over_cap(tree, cap, name):
                         return excess
+            self._room.taken = taken
             self._next_walk = time.monotonic() + WALK_SHARE * (time.thread_time() - begun)
         return ""
 

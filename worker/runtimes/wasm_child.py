@@ -1,4 +1,4 @@
-"""Run one WebAssembly unit in a process of its own: `python -m worker.runtimes.wasm_child LABEL RESULT_FD`.
+"""Run one WebAssembly unit in a process of its own: `python -P -m worker.runtimes.wasm_child LABEL RESULT_FD`.
 
 The request is one JSON object on stdin, the guest's stdout and stderr are this process's, and RESULT_FD receives one
 JSON line when the guest starts and one when it ended. A crash, a hang or a memory blow-up of the engine costs this
@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearth.base.text import brief
+from hearth.base.wasm_engine import engine_of
 from hearth.protocol import wasi as preview1
+from hearth.protocol.wasi import ENGINE_CONFIG
 from worker.runtimes import walls, wasi, wasi_abi
 from worker.runtimes.base import measure, wasm_late, wasm_no_room
 from worker.runtimes.wasi_files import MAX_FDS, Mount, OverCap, Quota
@@ -31,37 +33,6 @@ from worker.runtimes.wasi_files import MAX_FDS, Mount, OverCap, Quota
 if TYPE_CHECKING:
     import wasmtime
 
-# Everything that can change a result or a fuel count; a change here is a new engine, named in every report.
-ENGINE_CONFIG: dict[str, bool | int | str] = {
-    "config_version": 2,
-    "strategy": "cranelift",
-    "cranelift_opt_level": "speed",
-    "cranelift_nan_canonicalization": True,
-    "consume_fuel": True,
-    "epoch_interruption": True,
-    "max_wasm_stack": 1 << 20,
-    "wasm_simd": True,
-    "wasm_bulk_memory": True,
-    "wasm_multi_value": True,
-    "wasm_reference_types": True,
-    "wasm_threads": False,
-    "shared_memory": False,
-    "wasm_memory64": False,
-    "wasm_multi_memory": False,
-    "wasm_gc": False,
-    "gc_support": False,
-    "wasm_function_references": False,
-    "wasm_exceptions": False,
-    "wasm_tail_call": False,
-    "wasm_relaxed_simd": False,
-    "wasm_relaxed_simd_deterministic": True,
-    "wasm_wide_arithmetic": False,
-    "wasm_custom_page_sizes": False,
-    "wasm_stack_switching": False,
-    "wasm_component_model": False,
-    "parallel_compilation": False,
-    **{f"fuel_per_{what}": fuel for what, fuel in preview1.CHARGES.items()},
-}
 MAX_TABLE_ELEMENTS = 1_000_000
 NO_LIMIT_FUEL = (1 << 63) - 1
 # The engine reserves 4 GiB of addresses for a linear memory so that it needs no bounds checks; only what is written
@@ -81,20 +52,6 @@ def engine_id() -> str:
 
     text = json.dumps(ENGINE_CONFIG, sort_keys=True).encode()
     return f"wasmtime {version('wasmtime')} config {hashlib.sha256(text).hexdigest()[:16]}"
-
-
-def make_engine() -> wasmtime.Engine:
-    """Return an engine with exactly the settings of ENGINE_CONFIG."""
-    import wasmtime
-    from wasmtime import _ffi as ffi
-
-    config = wasmtime.Config()
-    for name, value in ENGINE_CONFIG.items():
-        if name == "cranelift_nan_canonicalization":  # in the C interface, without a Python property in 50.0.1
-            ffi.wasmtime_config_cranelift_nan_canonicalization_set(config.ptr(), value)
-        elif name != "config_version" and not name.startswith("fuel_"):
-            setattr(config, name, value)
-    return wasmtime.Engine(config)
 
 
 @dataclass
@@ -454,7 +411,7 @@ def main() -> None:
     bought = Bought(sys.stdin.fileno())
     confine(request)
     statm = os.open("/proc/self/statm", os.O_RDONLY)
-    engine = make_engine()  # loads the engine's library, whose file is out of reach behind the walls
+    engine = engine_of(ENGINE_CONFIG)  # loads the engine's library, whose file is out of reach behind the walls
     clock = Clock(engine, bought.hear)
     walls.raise_walls(
         read=[request[name] for name in ("module", "in_dir", "job_dir")],

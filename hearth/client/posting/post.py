@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
-from hearth.base.errors import FundsError, NoWorkerError, UsageError
+from hearth.base.errors import FundsError, NoWorkerError, SpecError, UsageError
+from hearth.base.files import AnyPath, path_of
+from hearth.client.face import refusing
 from hearth.client.following import wait as wait_for
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.money import recipient
 from hearth.client.posting.preflight import Preflight, escrow_of
 from hearth.client.posting.quick import RunOptions, spec_of_run, with_parents
 from hearth.client.posting.records import credit_of, parents_of, terms_of
+from hearth.client.posting.sources import Allowed
 from hearth.client.prepared import Prepared
 from hearth.client.results import refuse_folder
 from hearth.client.views import job_hex
 from hearth.protocol.types import ZERO_HASH, Gate
-from hearth.protocol.units import amount_at_least
+from hearth.protocol.units import amount_at_least, show_rate
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -46,6 +49,7 @@ APPROVE_GAS: Final = 70_000
 WITHDRAW_GAS: Final = 100_000
 
 
+@refusing
 class Posting:
     """Check, submit and rerun jobs."""
 
@@ -56,16 +60,24 @@ class Posting:
         self._results = results
         self._preflight = Preflight(reads)
 
-    def check(self, job: AnyJob, *, variables: Mapping[str, str] | None = None, after: Sequence[str] = ()) -> JobPlan:
-        """Check a job down to its price and who could take it; writes and sends nothing. `after` is as in `submit`."""
+    def check(
+        self,
+        job: AnyJob,
+        *,
+        variables: Mapping[str, str] | None = None,
+        after: Sequence[str] = (),
+        allow_outside: bool = False,
+        allow_private: bool = False,
+    ) -> JobPlan:
+        """Check a job down to its price and who could take it; writes and sends nothing. Arguments are `submit`'s."""
         from hearth.spec import spec_of
 
-        with self._preflight.planned(with_parents(self.session, spec_of(job, variables), after)) as plan:
+        loaded = with_parents(self.session, spec_of(job, variables), after)
+        with self._preflight.planned(loaded, Allowed(allow_outside, allow_private)) as plan:
             self._preflight.require_open(plan.paused_until, plan.fleet.now)
             self._preflight.require_parents(plan)
             report = self._preflight.facts(plan)
-            dear = plan.gates.get(Gate.PRICE, 0) and not takers(plan.gates)
-            enough = self._preflight.enough(plan) if dear else None
+            enough = report["enough"]
             return {**report, "text": [*report["text"], *([f"for a worker to take it: {enough}"] if enough else [])]}
 
     def submit(
@@ -77,9 +89,11 @@ class Posting:
         again: bool = False,
         anyway: bool = False,
         wait: bool = False,
-        results: Path | None = None,
+        results: AnyPath | None = None,
         use_credit: bool = False,
         print_tx: bool = False,
+        allow_outside: bool = False,
+        allow_private: bool = False,
     ) -> Submission | JobPlan | PreparedJob:
         """Post a job. Where the same one was posted and nobody saw its end yet, return that one (`already_posted`).
 
@@ -87,6 +101,8 @@ class Posting:
         `after` names jobs to wait for besides those that the job names: "JOB", or "JOB:failure", "JOB:always".
         `again` posts a new one in any case, `anyway` posts without a worker that could take it, `wait` waits for the
         end, `results` is a folder for the outputs, `use_credit` pays from the account's credit in Escrow first.
+        `allow_outside` lets it bring files from outside the job file's folder (of plain values: the working folder),
+        `allow_private` what URLs in a private network answer; both become public, and are told ("note").
         With `print_tx` everything is stored and nothing is sent: the transactions are returned, for another machine to
         sign as the account, which may be an address without a key here.
         Raises the HearthError that says why it cannot be posted, before anything is written or signed.
@@ -94,11 +110,12 @@ class Posting:
         from hearth.spec import spec_of
 
         loaded = with_parents(self.session, spec_of(job, variables), after)
+        allowed = Allowed(allow_outside, allow_private)
         if not print_tx:
-            return self._submit(loaded, again, anyway, wait, results, use_credit)
+            return self._submit(loaded, allowed, again, anyway, wait, results, use_credit)
         if wait or results is not None:
             raise UsageError("--print-tx sends nothing to wait for", hint="hearth job wait JOB, once it is sent")
-        return self._prepare(loaded, again, anyway, use_credit)
+        return self._prepare(loaded, allowed, again, anyway, use_credit)
 
     def run(
         self,
@@ -109,13 +126,22 @@ class Posting:
         again: bool = False,
         anyway: bool = False,
         wait: bool = True,
-        results: Path | None = None,
+        results: AnyPath | None = None,
         use_credit: bool = False,
+        allow_outside: bool = False,
+        allow_private: bool = False,
+        auto_price: bool = False,
         **options: Unpack[RunOptions],
     ) -> Submission | JobPlan:
-        """Run an image or a WASM module as a job of one unit; without a price, at the cheapest fitting ask and half."""
+        """Run an image or a WASM module as a job of one unit; without a price, at the cheapest fitting ask and half.
+
+        That price is taken only with `auto_price`: else SpecError NO_PRICE names it.
+        A path outside the working folder is allowed by being named, and is told; one with a link anywhere on its way,
+        inside the folder too, needs `allow_outside`.
+        """
         spec = with_parents(self.session, spec_of_run(program, command, **options), after)
-        return self._submit(spec, again, anyway, wait, results, use_credit)
+        allowed = Allowed(allow_outside, allow_private)
+        return self._submit(spec, allowed, again, anyway, wait, results, use_credit, auto_price)
 
     def rerun(
         self, job: str, *, anyway: bool = False, wait: bool = False, use_credit: bool = False
@@ -140,8 +166,13 @@ class Posting:
         if view.posted.parents:
             text = f"job {job_hex(view.posted.job_id)[:14]} was to wait for others; this one runs at once"
             self.session.tell("note", {"text": text})
-        gates = Fleet.read(self.session).gates(terms, policies.policy)
-        self._require_taker(gates, terms, anyway)
+        fleet = Fleet.read(self.session)
+
+        def enough() -> str | None:
+            lower = fleet.backed(terms, policies.policy, self.session.asset)
+            return None if lower is None else f'lower the price: hearth submit FILE, with max_rate: "{lower}"'
+
+        self._require_taker(fleet.gates(terms, policies.policy), terms, anyway, enough)
         credit = self._require_price(terms, use_credit)
         if self.session.dry_run:
             return {"schema": "hearth.plan/1", "dry_run": True, "escrow": str(escrow_of(terms)), "rerun_of": job}
@@ -153,30 +184,32 @@ class Posting:
         posted, sent = self._post(terms, (), fingerprint, f"rerun of {job}", credit, once)
         return self._finish(posted, sent, wait, None, anyway=anyway)
 
-    def attach(self, job: str, *, results: Path | None = None, anyway: bool = False) -> Submission:
+    def attach(self, job: str, *, results: AnyPath | None = None, anyway: bool = False) -> Submission:
         """Wait for a posted job's end and report it as `submit` does, its outputs in the folder `results`.
 
         `anyway` waits on where no worker is left that could take it. Raises what `submit` with `wait` does.
         """
-        if results is not None:
-            refuse_folder(results)
+        folder = _folder(results)
         posted = job_hex(self._reads.look(job).posted.job_id)
-        return self._finish(posted, [], True, results, already_posted=True, anyway=anyway)
+        return self._finish(posted, [], True, folder, already_posted=True, anyway=anyway)
 
     # ---- from plan to chain ----
 
     def _submit(
         self,
         loaded: LoadedSpec,
+        allowed: Allowed,
         again: bool,
         anyway: bool,
         wait: bool,
-        results: Path | None,
+        results: AnyPath | None,
         use_credit: bool,
+        auto_price: bool = False,
     ) -> Submission | JobPlan:
-        if results is not None:
-            refuse_folder(results)
-        with self._preflight.planned(loaded) as plan:
+        folder = _folder(results)
+        if folder is not None and not wait:
+            raise UsageError("--results needs --wait", hint="add --wait")
+        with self._preflight.planned(loaded, allowed) as plan:
             for line in plan.lines:
                 self.session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
@@ -192,11 +225,13 @@ class Posting:
                 )
             if not sent_before:
                 terms = plan.terms if known is None else terms_of(known)
-                self._require_taker(plan.gates, terms, anyway, plan)
+                self._require_taker(plan.gates, terms, anyway, lambda: self._preflight.enough(plan))
                 credit = self._require_price(terms, use_credit if known is None else credit_of(known) > 0)
             if self.session.dry_run:
                 return {**self._preflight.facts(plan), "pending": known["job"] if known else None}
             if not sent_before:
+                if plan.auto_price and not auto_price:
+                    raise self._unpriced(terms)
                 text = f"post it for at most {amount_at_least(escrow_of(terms), self.session.asset)}?"
                 self.session.tell("confirm", {"text": text, "needed": plan.auto_price})
             if known is None:
@@ -210,16 +245,18 @@ class Posting:
             else:
                 posted, sent = known["job"], self._repost(known)
         earlier = known is not None and all(one["repeated"] for one in sent)
-        return self._finish(posted, sent, wait, results, already_posted=earlier, anyway=anyway)
+        return self._finish(posted, sent, wait, folder, already_posted=earlier, anyway=anyway)
 
-    def _prepare(self, loaded: LoadedSpec, again: bool, anyway: bool, use_credit: bool) -> JobPlan | PreparedJob:
+    def _prepare(
+        self, loaded: LoadedSpec, allowed: Allowed, again: bool, anyway: bool, use_credit: bool
+    ) -> JobPlan | PreparedJob:
         """Store a job's sources, journal its terms, and return what to sign; the same file gives the same job again."""
         from hearth.protocol import formulas, words
         from hearth.spec import local_sources
         from hearth.storage import canonical
 
         session, market, submitter = self.session, self.session.market, self._submitter()
-        with self._preflight.planned(loaded, submitter) as plan:
+        with self._preflight.planned(loaded, allowed, submitter) as plan:
             for line in plan.lines:
                 session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
@@ -227,7 +264,7 @@ class Posting:
                 self._preflight.require_open(plan.paused_until, plan.fleet.now)
                 self._preflight.require_parents(plan)
             if known is None:
-                self._require_taker(plan.gates, plan.terms, anyway, plan)
+                self._require_taker(plan.gates, plan.terms, anyway, lambda: self._preflight.enough(plan))
             if session.dry_run:
                 return {**self._preflight.facts(plan), "pending": known["job"] if known else None}
             self._upload(plan)
@@ -286,21 +323,34 @@ class Posting:
         with self.session.sender() as sender:
             return isinstance(sender, Sender) and sender.journal.find(f"post/{record['job'][2:]}") is not None
 
-    def _require_taker(self, gates: Mapping[Gate, int], terms: Terms, anyway: bool, plan: Plan | None = None) -> None:
+    def _require_taker(
+        self, gates: Mapping[Gate, int], terms: Terms, anyway: bool, enough: Callable[[], str | None]
+    ) -> None:
         if takers(gates) or anyway:
             return
         text = workers_in_words(gates)
         priced = gates.get(Gate.PRICE, 0)
-        hint = "hearth offers; or post it with --anyway"
-        if priced:
-            enough = self._preflight.enough(plan) if plan is not None else None
-            hint = enough or "raise the price; hearth offers shows the asks"
         raise NoWorkerError(
             f"no worker can take this job: {text}",
-            hint=hint,
+            hint=enough() or "hearth offers; or post it with --anyway",
             code="PRICE_TOO_LOW" if priced and priced == sum(gates.values()) else "NO_WORKER",
             workers={gate.name.lower(): count for gate, count in sorted(gates.items())},
             ceiling=str(terms.ceiling),
+        )
+
+    def _unpriced(self, terms: Terms) -> SpecError:
+        """Return the refusal of a job whose price nobody has named or accepted."""
+        rate, total = (
+            show_rate(terms.ceiling, self.session.asset),
+            amount_at_least(escrow_of(terms), self.session.asset),
+        )
+        return SpecError(
+            f"no price is named, and the market's own is {rate}, {total} at most",
+            hint=f'run(..., max_total="{total}"), or run(..., auto_price=True) for whatever it is then',
+            code="NO_PRICE",
+            field="price",
+            rate=str(terms.ceiling),
+            escrow=str(escrow_of(terms)),
         )
 
     def _require_price(self, terms: Terms, use_credit: bool) -> int:
@@ -336,6 +386,7 @@ class Posting:
             plan.sources.store(src, workdir=where[0] == "workdir", progress=meter)
         digest = self.session.store.put_json(canonical(plan.resolved))
         assert digest == plan.terms.spec, "the store named the spec otherwise than we did"
+        self.session.names.note(digest, plan.loaded.spec.name)
 
     def _post(
         self, terms: Terms, parents: Sequence[bytes], fingerprint: str, note: str, credit: int, once: str
@@ -420,3 +471,12 @@ class Posting:
             if policies.takes(terms.policy, now) and formulas.has_time(terms, words.unpack_policy(terms.policy), now):
                 return record
         return None
+
+
+def _folder(results: AnyPath | None) -> Path | None:
+    """Return a folder for results, before anything is paid. Raises BadDestination where it could not be written."""
+    if results is None:
+        return None
+    folder = path_of(results)
+    refuse_folder(folder)
+    return folder

@@ -19,7 +19,7 @@ from hearth.client.attesters import set_beside
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.parents import ASKED, ParentView, latest_end, look_at
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
-from hearth.client.posting.quick import COMMAND_LINE
+from hearth.client.posting.sources import COMMAND_LINE, Allowed, Sources, resolve_image
 from hearth.client.views import moment
 from hearth.protocol.attest import AttesterSet
 from hearth.protocol.parents import Condition
@@ -27,12 +27,11 @@ from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Billing, Gate, Terms,
 from hearth.protocol.units import amount_at_least, format_duration, format_rate, rate_at_least, show_rate
 
 if TYPE_CHECKING:
-    from hearth.client.posting.sources import Sources
     from hearth.client.reading import JobReader
     from hearth.client.reports import JobPlan, PlannedJudge
     from hearth.market.reads import Policies
-    from hearth.protocol.types import Needs
-    from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
+    from hearth.protocol.types import Needs, Policy
+    from hearth.spec import JobSpec, LoadedSpec, Prices, ResolvedSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,44 +66,52 @@ class Preflight:
         self._reads = reads
 
     @contextmanager
-    def planned(self, loaded: LoadedSpec, submitter: str | None = None) -> Iterator[Plan]:
+    def planned(self, loaded: LoadedSpec, allowed: Allowed, submitter: str | None = None) -> Iterator[Plan]:
         """Check a spec against files, market and workers; fetched inputs live while the context is open.
 
         `submitter` is who posts it, by default this account.
         """
         with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
-            yield self._plan(loaded, Path(scratch), submitter)
+            yield self._plan(loaded, allowed, Path(scratch), submitter)
 
-    def _read(self, loaded: LoadedSpec, scratch: Path) -> tuple[Sources, ResolvedSpec, AttesterSet | None]:
-        """Return what a job brings, its canonical spec, and its attesters."""
-        from hearth.client.posting.sources import Sources, resolve_image
+    def _read(
+        self, loaded: LoadedSpec, allowed: Allowed, scratch: Path
+    ) -> tuple[Sources, ResolvedSpec, AttesterSet | None, tuple[str, ...]]:
+        """Return what a job brings, its canonical spec, its attesters, and what is to be known of its image."""
+        from hearth.client.posting.images import look_at_image
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.spec import local_sources, resolve
         from hearth.spec.problems import field_name
 
-        sources = Sources(loaded, self.session.store, scratch)
+        settings = self.session.settings
+        seconds = float(settings.timeout)
+        sources = Sources(loaded, self.session.store, scratch, allowed=allowed, seconds=seconds, kept=settings.own)
         for where, src in local_sources(loaded.spec):
             self.session.tell("step", {"text": f"reading {src}"})
             sources.name(src, field=field_name(where), workdir=where[0] == "workdir")
         spec = loaded.spec
-        image = resolve_image(spec.image) if spec.image is not None and "@" not in spec.image else None
+        private, image = allowed.private, None
+        if spec.image is not None and "@" not in spec.image:
+            image = resolve_image(spec.image, allow_private=private)
         try:
+            named_image = image or spec.image
+            notes = look_at_image(named_image, spec.command, allow_private=private) if named_image is not None else ()
             resolved = resolve(spec, sources.blobs, image=image, tiers=TIERS)
             named = spec.verify.attesters
             attesters = None if named is None else set_beside(loaded.folder, named)
             sources.check_program(resolved.resources.memory_mib << 20)
         except SpecError as error:
             raise loaded.located(error) from error
-        return sources, resolved, attesters
+        return sources, resolved, attesters, notes
 
-    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str | None) -> Plan:
+    def _plan(self, loaded: LoadedSpec, allowed: Allowed, scratch: Path, submitter: str | None) -> Plan:
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.parents import pack_parents
         from hearth.protocol.runtimes import RUNTIMES
         from hearth.spec import needs_of, parents_of
 
         spec = loaded.spec
-        sources, resolved, attesters = self._read(loaded, scratch)
+        sources, resolved, attesters, notes = self._read(loaded, allowed, scratch)
         policies = self.session.market.policies()
         policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
@@ -130,7 +137,8 @@ class Preflight:
         named_parents = parents_of(spec)
         parents = look_at(self._reads, named_parents, self.session.market.port.head()) if named_parents else []
         lines = (
-            *self._words(terms, resolved, gates, costs, loaded.notes, auto, attesters),
+            *sources.lines,
+            *self._words(terms, resolved, gates, costs, (*loaded.notes, *notes), auto, attesters),
             *_waiting_words(terms, parents),
         )
         return Plan(
@@ -178,9 +186,13 @@ class Preflight:
         )
 
     def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
-        """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask."""
+        """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask.
+
+        Less where no free stake covers the bond of that price: the highest that one does, or the ask itself.
+        """
         from hearth.spec.plan import deadline_of
 
+        asset, policy = self.session.asset, policies.policy
         unpriced = Terms(
             submitter=self.session.key().address,
             salt=0,
@@ -188,38 +200,75 @@ class Preflight:
             needs=needs,
             ceiling=1,
             max_seconds=spec.max_seconds,
-            deadline=deadline_of(spec, policies.policy, fleet.now),
-            keeper_fee=policies.policy.min_keeper_fee,
+            deadline=deadline_of(spec, policy, fleet.now),
+            keeper_fee=policy.min_keeper_fee,
             policy=policies.word,
             flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
         )
-        fitting = fleet.asks(unpriced, policies.policy, any_price=True)
+        fitting = fleet.asks(unpriced, policy, any_price=True)
         if not fitting:
+            gates = fleet.gates(unpriced, policy, any_price=True)
+            # A bond goes by price and time: below its ask no worker comes, and in less time it binds less stake.
+            shorter = "use a shorter --runtime, whose bond is smaller; " if gates.get(Gate.STAKE_SHORT) else ""
             raise NoWorkerError(
-                "no live worker has what the job needs, so there is no price to go by",
-                hint="hearth offers; or name a price with --max-rate",
+                f"no worker can take this job at its own ask, so there is no price to go by: {workers_in_words(gates)}",
+                hint=f"{shorter}hearth offers; or name a price with --max-rate",
+                workers={gate.name.lower(): count for gate, count in sorted(gates.items())},
             )
-        rate = format_rate(fitting[0] * 3 // 2, self.session.asset).replace(f" {self.session.asset.symbol}", "")
-        return spec.model_copy(update={"price": spec.price.model_copy(update={"max_rate": rate})})
+        rate = format_rate(fitting[0] * 3 // 2, asset).replace(f" {asset.symbol}", "")
+        chosen, _, terms = self._at_rate(spec, unpriced, policy, rate)
+        if takers(fleet.gates(terms, policy)):
+            return chosen
+        lower = fleet.backed(terms, policy, asset) or rate_at_least(fitting[0], asset)
+        return self._at_rate(spec, unpriced, policy, lower)[0]
 
-    def enough(self, plan: Plan) -> str | None:
-        """Return the price at which the cheapest fitting worker would take the job, as the user would write it."""
-        from hearth.protocol import words
+    def _at_rate(self, spec: JobSpec, terms: Terms, policy: Policy, rate: str) -> tuple[JobSpec, Prices, Terms]:
+        """Return a spec, its prices and terms with a rate in place of its price. Raises SpecError."""
         from hearth.spec import plan_prices
 
-        policy = words.unpack_policy(plan.terms.policy)
-        rates = plan.fleet.asks(plan.terms, policy, any_price=True)
-        if not rates:
+        price = spec.price.model_copy(update={"max_rate": rate, "max_total": None})
+        spec = spec.model_copy(update={"price": price})
+        prices = plan_prices(spec, self.session.asset, policy)
+        return spec, prices, replace(terms, ceiling=prices.ceiling, keeper_fee=prices.keeper_fee)
+
+    def enough(self, plan: Plan) -> str | None:
+        """Return the price at which a worker would take a job that none can take, as the user would write it.
+
+        Below the job's own where no free stake covers its bond, else above it; None where neither helps.
+        """
+        from hearth.protocol import words
+
+        if takers(plan.gates):
             return None
-        asset = self.session.asset
-        rate_text = rate_at_least(rates[0], asset)
-        price = {"max_rate": rate_text, "max_total": None}
-        spec = plan.loaded.spec
-        dear = spec.model_copy(update={"price": spec.price.model_copy(update=price)})
-        total = amount_at_least(plan_prices(dear, asset, policy).total, asset)
-        if plan.loaded.source.name == COMMAND_LINE:
+        policy, asset = words.unpack_policy(plan.terms.policy), self.session.asset
+        typed = plan.loaded.source.name == COMMAND_LINE
+        newcomers = self._for_newcomers(policy, typed=typed) if plan.gates.get(Gate.PROBATION) else None
+        lower = plan.fleet.backed(plan.terms, policy, asset)
+        rates = plan.fleet.asks(plan.terms, policy, any_price=True)
+        if lower is None and not rates:
+            return newcomers
+        rate_text = lower or rate_at_least(rates[0], asset)
+        try:
+            _, prices, at = self._at_rate(plan.loaded.spec, plan.terms, policy, rate_text)
+        except SpecError:  # a price that this market does not take
+            return newcomers
+        if not takers(plan.fleet.gates(at, policy)):  # the job names its own keeper fee
+            return newcomers
+        total = amount_at_least(prices.total, asset)
+        if lower is not None:
+            rate = f'--max-rate "{lower}"' if typed else f'max_rate: "{lower}"'
+            short = plan.gates.get(Gate.STAKE_SHORT)
+            why = "free stake covers no more" if short else "workers on probation take no dearer job"
+            return f"lower the price to {rate}: {why}"
+        if typed:
             return f'use --max-total "{total}", or --max-rate "{rate_text}"; hearth offers shows the asks'
         return f'write max_total: "{total}", or max_rate: "{rate_text}"; hearth offers shows the asks'
+
+    def _for_newcomers(self, policy: Policy, *, typed: bool) -> str:
+        """Return what lets workers on probation take a job that is above what they may."""
+        shorter = "use a shorter --runtime" if typed else "write match: {newcomers: true}, or a shorter limits.runtime"
+        most = self.session.amount(policy.probation_price)
+        return f"{shorter}: workers on probation take jobs of at most {most}"
 
     def _words(
         self,
@@ -244,7 +293,7 @@ class Preflight:
             f"each, and {terms.max_attempts} attempts' keeper fees of {fee}{_unlock_words(terms)}; what is not used "
             "comes back"
         )
-        chosen = " (half above the cheapest fitting ask)" if auto else ""
+        chosen = " (at most half above the cheapest fitting ask)" if auto else ""
         lines.append(
             f"pays at most {show_rate(terms.ceiling, self.session.asset)} per unit{chosen}, "
             f"{_billing_words(terms.billing, attesters is not None)}, for at most {format_duration(terms.max_seconds)}"
@@ -324,7 +373,7 @@ class Preflight:
         if now < paused_until:
             raise RefusedError(
                 f"new posts on {network.name} are paused until {moment(paused_until)}",
-                hint="the same command then; hearth net status",
+                hint="the same command after that; hearth net status",
                 code="PAUSED",
                 retryable=True,
                 paused_until=paused_until,
@@ -393,6 +442,7 @@ class Preflight:
             "output_bytes": plan.resolved.output_bytes,
             "workers": {gate.name.lower(): count for gate, count in sorted(plan.gates.items())},
             "can_take": takers(plan.gates),
+            "enough": self.enough(plan),
             "auto_price": plan.auto_price,
             "parents": [one.facts() for one in plan.parents],
             "judge": self._judge(terms, plan.attesters) if plan.attesters else None,

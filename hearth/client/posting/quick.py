@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
-from hearth.base.errors import SpecError, UsageError
+from hearth.base.errors import UsageError
+from hearth.client.face import require_types
+from hearth.client.posting.sources import COMMAND_LINE
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
     from hearth.spec import LoadedSpec
 
-COMMAND_LINE: Final = "command line"
-"""Where a spec of `hearth run` says that it comes from."""
 SMALL_OUTPUT: Final = "256MiB"
 """What each output may hold, so that a small job fits a small disk."""
 
@@ -44,15 +44,16 @@ class RunOptions(TypedDict, total=False):
 def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[RunOptions]) -> LoadedSpec:
     """Return the spec of an image or a WASM module with a command. Raises SpecError, UsageError, TypeError."""
     from hearth.protocol.runtimes import runtime_of_program
-    from hearth.spec import spec_from
+    from hearth.spec.loaded import check
+    from hearth.spec.problems import Source
 
     unknown = set(options) - set(RunOptions.__annotations__)
     if unknown:
         raise TypeError(f"{', '.join(sorted(unknown))}: a run has no such option")
+    require_types("run", options, {name: kind.__forward_arg__ for name, kind in RunOptions.__annotations__.items()})
     kind = runtime_of_program(program)
     resources: dict[str, Any] = {"cpus": options.get("cpus", 1), "memory": options.get("memory", "1GiB")}
-    if count := options.get("gpu", 0):
-        resources["gpu"] = {"count": count, **_said(options, "vram", "tier")}
+    resources["gpu"] = {"count": options.get("gpu", 0), **_said(options, "vram", "tier")}
     outputs = [{"path": path, "max_size": SMALL_OUTPUT} for path in options.get("outputs", ())]
     data: dict[str, Any] = {
         "version": 1,
@@ -67,7 +68,29 @@ def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[R
         "limits": {"runtime": options.get("runtime", "10m")},
         "price": _said(options, "max_total", "max_rate"),
     }
-    return spec_from(data, COMMAND_LINE, Path())
+    return check(data, Source(COMMAND_LINE, {}, _as_written(data, options)), Path())
+
+
+def _as_written(data: Mapping[str, Any], options: RunOptions) -> dict[str, str]:
+    """Return the option of the command line that each field comes from, with its value where that is no secret."""
+    resources, price = data["resources"], data["price"]
+    count = resources["gpu"]["count"]
+    found = {
+        "resources.gpu": f"--gpu {count}",
+        "resources.gpu.count": f"--gpu {count}",
+        "resources.gpu.tier": f'--tier "{resources["gpu"].get("tier")}"',
+        "resources.gpu.vram": f'--vram "{resources["gpu"].get("vram")}"',
+        "resources.cpus": f"--cpus {resources['cpus']}",
+        "resources.memory": f'--memory "{resources["memory"]}"',
+        "limits.runtime": f'--runtime "{data["limits"]["runtime"]}"',
+        "price.max_total": f'--max-total "{price.get("max_total")}"',
+        "price.max_rate": f'--max-rate "{price.get("max_rate")}"',
+    }
+    found["price"] = found["price.max_total" if "max_total" in price else "price.max_rate"]
+    found |= {f"env.{name}": f"-e {name}" for name in data["env"]}
+    for index, text in enumerate(options.get("inputs", ())):
+        found |= {f"inputs[{index}].{end}": f'-i "{text}"' for end in ("src", "dst")}
+    return found | {f"outputs[{index}].path": f'-o "{path}"' for index, path in enumerate(options.get("outputs", ()))}
 
 
 def with_parents(session: Session, loaded: LoadedSpec, after: Sequence[str]) -> LoadedSpec:
@@ -76,7 +99,7 @@ def with_parents(session: Session, loaded: LoadedSpec, after: Sequence[str]) -> 
     Raises UsageError, NotFoundError for no such job, SpecError where the job waits for too many, or for one twice.
     """
     from hearth.spec import as_data
-    from hearth.spec.loaded import by_option, check
+    from hearth.spec.loaded import check
 
     if not after:
         return loaded
@@ -84,14 +107,8 @@ def with_parents(session: Session, loaded: LoadedSpec, after: Sequence[str]) -> 
     own = data.get("after", [])
     options = {f"after[{len(own) + index}]": f'--after "{text}"' for index, text in enumerate(after)}
     data["after"] = [*own, *(_parent_of(session, text) for text in after)]
-    try:
-        checked = check(data, loaded.source, loaded.folder)
-    except SpecError as error:
-        first = error.details["problems"][0]
-        if first["field"] not in options:
-            raise
-        raise by_option(options[first["field"]], first["message"], error) from error
-    return replace(checked, notes=loaded.notes, options=options)
+    source = replace(loaded.source, options={**loaded.source.options, **options})
+    return replace(check(data, source, loaded.folder), notes=loaded.notes)
 
 
 def _parent_of(session: Session, text: str) -> dict[str, str]:
@@ -99,7 +116,7 @@ def _parent_of(session: Session, text: str) -> dict[str, str]:
     if condition not in ("", "success", "failure", "always"):
         raise UsageError(
             f'--after "{text}": {condition} is no end of a job',
-            hint="write --after JOB, JOB:failure or JOB:always; hearth submit --help",
+            hint="write --after JOB, JOB:failure or JOB:always",
         )
     return {"job": f"0x{session.job_id(job).hex()}", "if": condition or "success"}
 
@@ -118,5 +135,5 @@ def _name_of(program: str) -> str:
 def _input_of(text: str) -> dict[str, str]:
     src, colon, dst = text.rpartition(":")
     if not colon or not dst.startswith("/"):
-        raise UsageError(f'-i "{text}" is not SRC:DST', hint="write -i ./data:/in/data; see hearth run --help")
+        raise UsageError(f'-i "{text}" is not SRC:DST', hint="write -i ./data:/in/data")
     return {"src": src, "dst": dst}

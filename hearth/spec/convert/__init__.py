@@ -80,12 +80,12 @@ FORMATS: Final = (
     Format("bacalhau", "a bacalhau job file", bacalhau.recognise, bacalhau.convert),
     Format("bacalhau-old", "a bacalhau job file of a version before 1.0", bacalhau.recognise_old),
     Format("nosana", "a Nosana job definition", nosana.recognise, nosana.convert),
-    Format("compose", "a Docker Compose file", compose.recognise, compose.convert),
     Format("nunet", "a NuNet ensemble", _is_nunet),
     Format("lilypad", "a Lilypad module", _is_lilypad),
     Format("iexec", "an iExec project file", _is_iexec),
     Format("golem", "a Golem application descriptor", _is_golem),
     Format("kubernetes", "a Kubernetes manifest", _is_kubernetes),
+    Format("compose", "a Docker Compose file", compose.recognise, compose.convert),
     Format("skypilot", "a SkyPilot task file", skypilot.recognise, skypilot.convert),
 )
 """Every format that is known, the ones with the plainer signs first."""

@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from hearth.protocol.units import format_duration
-from hearth.spec.convert.draft import NO_NETWORK, Draft, NotConvertible, count, mapping, sequence, text, words
+from hearth.spec.convert.draft import (
+    NO_NETWORK,
+    Draft,
+    NotConvertible,
+    count,
+    mapping,
+    not_taken,
+    sequence,
+    shown,
+    text,
+    words,
+)
 
 _JOB: Final = ("Name", "Type", "Count", "Tasks", "Namespace", "Priority", "Constraints", "Meta", "Labels")
 _TASK: Final = (
@@ -104,6 +115,8 @@ def _module(value: object, inputs: Inputs, draft: Draft) -> str:
     if not source:
         raise NotConvertible(f"{where} names no module by CID, URL or path")
     _, named = inputs.get(source, ("", source))
+    if why := not_taken(named):
+        raise NotConvertible(f"{where} {shown(named)} {why}")
     draft.job |= {"runtime": "wasm", "module": named}
     return source if source in inputs else ""
 

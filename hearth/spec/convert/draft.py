@@ -8,16 +8,32 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hearth.protocol.gpu_tiers import TIERS
+from hearth.base.urls import redact_url
+from hearth.protocol.gpu_tiers import MODELS, TIERS
 from hearth.protocol.units import format_size
 from hearth.spec import rules
 from hearth.spec.sugar import needs_shell
+from hearth.storage.ignore import no_job_takes
 
 NO_NETWORK: Final = "a job has no network"
 NO_COUNTERPART: Final = "a job has nothing like it"
+OURS: Final = frozenset({"image", "module", "runtime", "command", "limits", "price", "env", "inputs", "outputs"})
+"""Keys of a job file that none of the other systems' files has at its top."""
 _SIZE: Final = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,9}))? ?([kKmMgGtT]?)(i?)[bB]?")
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _MIB: Final = 1 << 20
+_VRAM: Final = {model.slug: model.vram_gib for model in MODELS}
+_NOMINAL: Final = 10
+"""A card's memory by its name is at most a tenth more than what it offers."""
+_OUTSIDE: Final = (
+    "lies outside this file's folder, and everything in a job is public; copy what is needed beside the job file, "
+    "and name that as an input"
+)
+_SECRET: Final = (
+    "looks like a secret ({}), and everything in a job is public; where it may be, copy it to another name, "
+    "and name that"
+)
+_PASSWORD: Final = "has a password in it, and everything in a job is public; download it, and name the file as an input"
 
 
 class NotConvertible(Exception):
@@ -78,8 +94,11 @@ class Draft:
         if first or rest:
             self.job["command"] = [*first, *rest]
 
-    def env(self, value: object, key: str) -> None:
-        """Take the environment over: a mapping, or a list of K=V; what a job may not hold is noted."""
+    def env(self, value: object, key: str, *, filled: bool = False) -> None:
+        """Take the environment over: a mapping, or a list of K=V; what a job may not hold is noted.
+
+        `filled` says that what its system would replace in it was looked at already.
+        """
         taken = self.job.get("env", {})
         for name, content in _pairs(value, key).items():
             where = f"{key}.{name}"
@@ -88,10 +107,12 @@ class Draft:
                 self.note(where, problem.message)
             elif content is None:
                 self.note(where, "has no value in the file, and a job takes none from your shell: write it in env")
+            elif problem := next(rules.env_values({name: text(content, where)}, ()), None):
+                self.note(where, problem.message)
             else:
                 taken[name] = text(content, where)
-                if re.search(r"(?<!\$)\$[A-Za-z_{]", taken[name]):
-                    self.note(where, "is taken as it stands: nothing replaces the variable in it")
+                if not filled and re.search(r"(?<!\$)\$[A-Za-z_{]", taken[name]):
+                    self.note(where, "is taken as written: nothing replaces the variable in it")
         if taken:
             self.job["env"] = taken
 
@@ -117,7 +138,11 @@ class Draft:
         self.job.setdefault("resources", {})[name] = value
 
     def gpu(self, count: int, models: Iterable[str], key: str, vram: int = 0) -> None:
-        """Ask for GPUs: of the weakest of these models or a better one, with at least `vram` bytes each."""
+        """Ask for GPUs: of the weakest of these models or a better one, with at least `vram` bytes each.
+
+        A model's memory by its name is more than its driver leaves free: an L4 has 24 GiB and offers 22. So of a model
+        that is named no more is asked than it offers; far more than that is another card's, and is asked as it stands.
+        """
         if count < 1:
             return
         need: dict[str, Any] = {"count": count}
@@ -132,20 +157,52 @@ class Draft:
             need["tier"] = min(tiers, key=lambda slug: TIERS[slug])
             if len(tiers) > 1:
                 self.note(key, f"several models became {need['tier']}, the weakest of them, or any better one")
+            free = min(_VRAM[slug] for slug in tiers) << 30
+            if free < vram <= free + free // _NOMINAL:
+                self.note(key, f"{format_size(vram)} of memory became {format_size(free)}: {need['tier']} offers that")
+                vram = free
         if vram:
             need["vram"] = format_size(vram)
         self.need("gpu", need)
 
     def input(self, src: str, target: str, key: str) -> None:
-        """Take over data that is mounted at `target`; a job reads it below /in."""
+        """Take over data that is mounted at `target`; a job reads it below /in, and no path outside this folder."""
+        if self._leaves_out(src, key):
+            return
+        if src.strip("./") == "":
+            self.note(key, "the whole folder becomes public, its hidden files too: name what is needed")
         path = "/" + "/".join(part for part in target.split("/") if part not in ("", ".", "..", "~"))
         dst = path if path.startswith("/in/") else f"/in{path}" if path != "/" else "/in/data"
         self.job.setdefault("inputs", []).append({"src": src, "dst": dst})
-        if dst != target:
-            self.note(key, f"{src[:120]} is read at {dst}, not {target[:120]}: change the program or its arguments")
+        if dst != target.rstrip("/"):
+            # What a job starts in comes from one folder, so that nothing can be mounted below it.
+            way = "put it into the folder that is mounted at /job, or " if path.startswith("/job/") else ""
+            self.note(
+                key, f"{src[:120]} is read at {dst}, not {target[:120]}: {way}change the program or its arguments"
+            )
+
+    def workdir(self, src: str, target: str, key: str, *, read_only: bool = False) -> None:
+        """Take over the folder that a program starts in, from below this file's folder: a job shows it at /job."""
+        if self._leaves_out(src, key):
+            return
+        if src.strip("./") == "":
+            self.note(key, "the whole folder becomes public: .gitignore and .hearthignore say what stays out of it")
+        self.job["workdir"] = src
+        if target.rstrip("/") != "/job":
+            self.note(key, f"{src[:120]} is read at /job, not {target[:120]}: change the program or its arguments")
+        if not read_only:
+            self.note(key, "the folder that a job starts in is read-only: write to /out and /tmp")
+
+    def _leaves_out(self, src: str, key: str) -> bool:
+        """Say whether a source is one that no job takes, and note why."""
+        why = not_taken(src)
+        if why:
+            self.note(key, f"{shown(src)} is not taken: it {why}")
+        return bool(why)
 
     def output(self, target: str, key: str) -> None:
         """Take over a folder of results; a job writes them to /out."""
+        target = target.rstrip("/") or "/"
         if target != "/out" and not target.startswith("/out/"):
             self.note(key, f"results go to /out, not {target[:120]}: change the program or its arguments")
             target = "/out"
@@ -154,30 +211,51 @@ class Draft:
             outputs.append({"path": target, "required": False})
 
 
+def not_taken(src: str) -> str:
+    """Return what a path does, by its own words, that keeps a job from taking it; "" for none of it, and for most URLs.
+
+    `hearth check` would refuse such a source, which the job file then names for no use.
+    """
+    if "://" in src:
+        return _PASSWORD if rules.has_password(src) else ""
+    depth, outside = 0, src.startswith(("/", "~"))
+    for part in src.split("/"):
+        if part and no_job_takes(part, True):
+            return _SECRET.format(part[:120])
+        depth += {"..": -1, "": 0, ".": 0}.get(part, 1)
+        outside = outside or depth < 0
+    return _OUTSIDE if outside else ""
+
+
+def shown(src: str) -> str:
+    """Return a source as a note names it: without its password."""
+    return redact_url(src) if rules.has_password(src) else src[:120]
+
+
 def mapping(value: object, key: str) -> dict[str, Any]:
     """Return a mapping, or an empty one for nothing. Raises NotConvertible."""
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise NotConvertible(f"{key} is not a mapping")
+        raise NotConvertible(f"{key} is {_called(value)}, not a mapping")
     return value
 
 
-def sequence(value: object, key: str) -> list[Any]:
-    """Return a list, or an empty one for nothing. Raises NotConvertible."""
+def sequence(value: object, key: str, wanted: str = "a list") -> list[Any]:
+    """Return a list, or an empty one for nothing. `wanted` is what it should be. Raises NotConvertible."""
     if value is None:
         return []
     if not isinstance(value, list):
-        raise NotConvertible(f"{key} is not a list")
+        raise NotConvertible(f"{key} is {_called(value)}, not {wanted}")
     return value
 
 
-def text(value: object, key: str) -> str:
-    """Return text; a number or a truth value as it is written. Raises NotConvertible."""
+def text(value: object, key: str, wanted: str = "text") -> str:
+    """Return text; a number or a truth value as it is written. `wanted` is what it should be. Raises NotConvertible."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str | int):
-        raise NotConvertible(f"{key} is not text")
+        raise NotConvertible(f"{key} is {_called(value)}, not {wanted}")
     return str(value)
 
 
@@ -185,7 +263,7 @@ def count(value: object, key: str, default: int = 1) -> int:
     """Return a whole number. Raises NotConvertible."""
     if value is None:
         return default
-    content = text(value, key)
+    content = text(value, key, "a whole number")
     if not re.fullmatch("[0-9]{1,6}", content):
         raise NotConvertible(f'{key} "{content[:80]}" is no whole number')
     return int(content)
@@ -196,7 +274,7 @@ def words(value: object, key: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, str):
-        return [text(item, key) for item in sequence(value, key)]
+        return [text(item, f"{key}[{index}]") for index, item in enumerate(sequence(value, key, "text or a list"))]
     if needs_shell(value):
         return ["sh", "-c", value]
     try:
@@ -230,13 +308,19 @@ def only(items: Mapping[str, Any], what: str) -> tuple[str, Any]:
     return next(iter(items.items()))
 
 
+def _called(value: object) -> str:
+    """Return what kind of value stands in a file, in words."""
+    kinds = {type(None): "empty", bool: "true or false", int: "a number", str: "text", list: "a list"}
+    return kinds.get(type(value), "a mapping")
+
+
 def _pairs(value: object, key: str) -> dict[str, Any]:
     """Return the names and values of an environment, written as a mapping or as a list of K=V."""
-    if not isinstance(value, list):
+    if value is None or isinstance(value, dict):
         return mapping(value, key)
     pairs: dict[str, Any] = {}
-    for item in value:
-        name, equals, content = text(item, key).partition("=")
+    for index, item in enumerate(sequence(value, key, "a mapping or a list of K=V")):
+        name, equals, content = text(item, f"{key}[{index}]").partition("=")
         pairs[name] = content if equals else None
     return pairs
 

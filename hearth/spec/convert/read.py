@@ -2,6 +2,8 @@
 
 Other systems allow what a job file does not (unquoted decimals, anchors, several documents), so this reader is lenient,
 and bounded: a size, a depth, no recursion, an alias is the same object and not a copy. A decimal stays text.
+Whoever walks over the values meets no end of the stack: what an alias names counts for the depth, and is never around
+the alias itself.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ class _Builder:
         self._anchors: dict[str, Any] = {}
         self._stack: list[tuple[Any, list[str]]] = []
         """Open collections, each with the key that waits for its value."""
+        self._depths: dict[int, int] = {}
+        """How deep each collection is, by its identity: an open one as far as it was read."""
 
     def build(self, text: str) -> list[Any]:
         """Return the documents of YAML text."""
@@ -78,7 +82,11 @@ class _Builder:
         elif kind == "AliasEvent":
             if event.anchor not in self._anchors:
                 raise Unreadable(f"names the anchor {event.anchor}, which is not there")
-            self._add(self._anchors[event.anchor])
+            value = self._anchors[event.anchor]
+            if any(value is around for around, _ in self._stack):
+                raise Unreadable(f"refers to itself: *{event.anchor} stands inside of &{event.anchor}")
+            self._hold(self._depths[id(value)] if isinstance(value, list | dict) else 0)
+            self._add(value)
         elif kind == "ScalarEvent":
             # YAML escapes write what is beyond 16 bits as a pair of surrogates, like JSON's.
             try:
@@ -89,16 +97,25 @@ class _Builder:
             self._remember(event, value)
             self._add(value, event.value)
         elif kind in ("MappingStartEvent", "SequenceStartEvent"):
-            if len(self._stack) >= MAX_DEPTH:
-                raise Unreadable(f"is nested deeper than {MAX_DEPTH}")
+            self._hold(1)
             value = {} if kind == "MappingStartEvent" else []
+            self._depths[id(value)] = 1
             self._remember(event, value)
             self._add(value)
             self._stack.append((value, []))
         elif kind in ("MappingEndEvent", "SequenceEndEvent"):
             closed, _ = self._stack.pop()
+            self._hold(self._depths[id(closed)])
             if isinstance(closed, dict):
                 _merge(closed)
+
+    def _hold(self, depth: int) -> None:
+        """Count something so deep into the innermost open collection. Raises Unreadable."""
+        if len(self._stack) + depth > MAX_DEPTH:
+            raise Unreadable(f"is nested deeper than {MAX_DEPTH}")
+        if self._stack:
+            around = id(self._stack[-1][0])
+            self._depths[around] = max(self._depths[around], depth + 1)
 
     def _remember(self, event: Any, value: Any) -> None:
         if event.anchor:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hearth.spec.convert.draft import NO_NETWORK, Draft, NotConvertible, count, mapping, sequence, text
+from hearth.spec.convert.draft import NO_NETWORK, OURS, Draft, NotConvertible, count, mapping, sequence, text
 
 _SIGNS: Final = frozenset({"run", "setup", "file_mounts", "num_nodes", "service", "envs"})
-_OURS: Final = frozenset({"image", "module", "runtime", "command", "limits", "price", "env", "inputs", "outputs"})
 _GIB: Final = 1 << 30
 _TASK: Final = {
     "setup": "a job cannot install anything: it has no network and a read-only root; build it into the image",
@@ -26,7 +25,7 @@ _RESOURCES: Final = dict.fromkeys(
 
 def recognise(document: dict[str, Any]) -> bool:
     """Say whether a file is a task: it has keys that only tasks have, and none that only a job file has."""
-    return bool(_SIGNS & set(document)) and not _OURS & set(document) and ("run" in document or "resources" in document)
+    return bool(_SIGNS & set(document)) and not OURS & set(document) and ("run" in document or "resources" in document)
 
 
 def convert(document: dict[str, Any], draft: Draft) -> None:
@@ -46,8 +45,7 @@ def convert(document: dict[str, Any], draft: Draft) -> None:
     if document.get("workdir") is not None:
         if not isinstance(document["workdir"], str):
             raise NotConvertible("workdir is not a local folder: clone the repository, and name the folder")
-        draft.job["workdir"] = document["workdir"]
-        draft.note("workdir", "it is the working directory, at /job, and read-only: write to /out and /tmp")
+        draft.workdir(document["workdir"], "/job", "workdir")
     draft.env(document.get("envs"), "envs")
     for target, source in mapping(document.get("file_mounts"), "file_mounts").items():
         key = f"file_mounts.{target}"

@@ -7,11 +7,11 @@ of them: a Chain. Whatever the store, a block is checked against its CID before 
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import expand
-from hearth.base.urls import redact_url
+from hearth.base.urls import folder_of, redact_url
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus, Timed
 from hearth.storage.stores.chain import Chain, StoreFault
 from hearth.storage.stores.folder import FolderStore
@@ -60,9 +60,10 @@ def open_store(first: str, *others: str) -> Store:
     if parts.query or parts.fragment or parts.username is not None or parts.password is not None:
         raise _bad_url(first, "it takes no user, query or fragment")
     if parts.scheme == "folder":
-        if parts.netloc or not parts.path.startswith("/"):
+        folder = folder_of(first)
+        if folder is None:
             raise _bad_url(first, "a folder is written folder:///absolute/path")
-        return FolderStore(Path(unquote(parts.path)))
+        return FolderStore(folder)
     if host is None:
         raise _bad_url(first, "it names no host")
     if parts.scheme == "kubo" and parts.path in ("", "/"):

@@ -68,8 +68,10 @@ class Store(Protocol):
     def collect(self) -> int:
         """Remove what no pin reaches and return the bytes freed: 0 of a store that does so by itself, or never."""
 
-    def add_path(self, path: Path, ignore: Ignore | None = None, progress: Progress | None = None) -> Entry:
-        """Import a file or directory tree and pin it."""
+    def add_path(
+        self, path: Path, ignore: Ignore | None = None, progress: Progress | None = None, *, still: bool = False
+    ) -> Entry:
+        """Import a file or directory tree and pin it; `still` is that of `unixfs.import_path`."""
 
     def add_bytes(self, data: bytes) -> Entry:
         """Import a file's content and pin it."""
@@ -175,10 +177,12 @@ class StoreBase(ABC):
         """Return a block, checked against its CID, within `timeout` seconds; an inline one needs no store."""
         return cid.digest if cid.hash_code == cids.IDENTITY else cid.verify(self._read(cid, timeout))
 
-    def add_path(self, path: Path, ignore: Ignore | None = None, progress: Progress | None = None) -> Entry:
-        """Import a file or directory tree and pin it."""
+    def add_path(
+        self, path: Path, ignore: Ignore | None = None, progress: Progress | None = None, *, still: bool = False
+    ) -> Entry:
+        """Import a file or directory tree and pin it; `still` is that of `unixfs.import_path`."""
         self._require_writable()
-        entry = unixfs.import_path(path, self, ignore=ignore, progress=progress)
+        entry = unixfs.import_path(path, self, ignore=ignore, progress=progress, still=still)
         self._pin_added(entry.cid)
         return entry
 

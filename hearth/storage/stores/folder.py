@@ -16,6 +16,7 @@ from typing import Final
 
 from hearth.base.errors import BlockCorrupt, BlockMissing
 from hearth.base.files import flush_folder
+from hearth.base.urls import folder_url
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import IDENTITY, SHA2_256, Cid
@@ -39,7 +40,7 @@ class FolderStore(StoreBase):
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.abspath(root))
-        super().__init__(self.root.as_uri().replace("file:", "folder:", 1), writable=True)
+        super().__init__(folder_url(self.root), writable=True)
 
     def _path(self, cid: Cid) -> Path:
         name = cid.digest.hex()

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from hearth.base import peer
 from hearth.base.addresses import is_local_name
 from hearth.base.errors import StorageError, StoreDown, TooLarge
-from hearth.base.http import Host, pieces
+from hearth.base.http import Host, pieces, said
+from hearth.base.text import quoted
 from hearth.base.urls import redact_url
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
@@ -79,7 +80,7 @@ class GatewayStore(ReadOnlyStore):
                 raise self._too_slow("the deadline has passed") from error
             if isinstance(error, peer.LeadsInside) and not self._strangers:
                 raise self._down(f"{error}; where that is meant, name the address itself, or use https") from error
-            raise self._down(f"{self._name}: {error or type(error).__name__}") from error
+            raise self._down(f"{self._name}: {said(error)}") from error
 
     def _check_status(self, response: http.client.HTTPResponse, cid: Cid | None) -> None:
         if response.status == 200:
@@ -91,7 +92,7 @@ class GatewayStore(ReadOnlyStore):
             raise self._down(f"it redirects to {target!r}, which is not followed: name a gateway that answers itself")
         if cid is not None and response.status in (404, 410, 504):
             raise self._missing(cid, f"HTTP {response.status}")
-        raise self._down(f"HTTP {response.status} {response.reason[:200]}")
+        raise self._down(f"HTTP {response.status} {quoted(response.reason)}")
 
     def _body(self, response: http.client.HTTPResponse, end: float) -> bytes:
         if response.length is not None and response.length > cids.MAX_BLOCK_BYTES:

@@ -1,7 +1,7 @@
 """Serve a store's blocks as a trustless IPFS gateway: `GET /ipfs/<CID>?format=raw`, nothing else.
 
 Loopback by default. Whoever knows a CID can read its block, so keep private data encrypted or the address closed.
-Run alone with `python -m hearth.storage.stores.gateway_server STORE_URL`; a worker runs `GatewayServer` in its own
+Run alone with `python -P -m hearth.storage.stores.gateway_server STORE_URL`; a worker runs `GatewayServer` in its own
 process. Source: https://specs.ipfs.tech/http-gateways/trustless-gateway/.
 """
 
@@ -127,7 +127,7 @@ class _Handler(CrowdHandler):
 
 def main() -> None:
     """Serve a store until interrupted; print the gateway's URL first."""
-    parser = argparse.ArgumentParser(prog="python -m hearth.storage.stores.gateway_server", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -P -m hearth.storage.stores.gateway_server", description=main.__doc__)
     parser.add_argument("store", help="folder path or store URL")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)

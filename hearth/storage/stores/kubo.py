@@ -19,7 +19,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hearth.base.errors import BlockCorrupt, HearthError
+from hearth.base.http import said
 from hearth.base.strangers import read_json
+from hearth.base.text import one_line, quoted
 from hearth.storage import cid as cids
 from hearth.storage.cid import CODECS, Cid
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus
@@ -86,7 +88,7 @@ class KuboStore(StoreBase):
                 if time.monotonic() > self._ends.end:
                     raise self._down("its answer comes too slowly")
         except urllib3.exceptions.HTTPError as error:
-            raise self._down(f"its answer broke off: {error}") from error
+            raise self._down(f"its answer broke off: {said(error)}") from error
         if len(body) > cap and not block:
             raise self._down(f"its answer has more than {cap} bytes")
         # A longer block is refused by its size, where it is verified.
@@ -146,9 +148,9 @@ class KuboStore(StoreBase):
             self._hanging.append(thread)
             raise self._down(f"{what} took more than {timeout:g} s")
         if isinstance(failure[0], exceptions.ErrorResponse):
-            raise _Refused(str(failure[0]))
+            raise _Refused(quoted(str(failure[0])))
         if isinstance(failure[0], (exceptions.Error, OSError)):  # requests' own errors are OSErrors
-            raise self._down(f"{what}: {failure[0]}") from failure[0]
+            raise self._down(f"{what}: {said(failure[0])}") from failure[0]
         raise failure[0]
 
     def _read(self, cid: Cid, timeout: float) -> bytes:
@@ -179,7 +181,7 @@ class KuboStore(StoreBase):
         key = answer.get("Key")
         if not isinstance(key, str) or cids.parse(key) != cid:
             raise BlockCorrupt(
-                f"the store {self.url} answers {str(key)[:200]} for block {cid}",
+                f"the store {self.url} answers {quoted(str(key))} for block {cid}",
                 hint="hearth doctor",
                 store=self.url,
             )
@@ -239,7 +241,7 @@ class KuboStore(StoreBase):
             answer = self._call(CONNECT_SECONDS, lambda client, limits: client.version(**limits), "asking its version")
         except (HearthError, _Refused) as error:
             return StoreStatus(self.url, False, False, str(error))
-        return StoreStatus(self.url, True, True, f"Kubo {str(answer.get('Version', '?'))[:40]}")
+        return StoreStatus(self.url, True, True, f"Kubo {one_line(str(answer.get('Version', '?'))[:40])}")
 
     def close(self) -> None:
         """Close the connections to the node."""

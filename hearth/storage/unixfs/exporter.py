@@ -16,7 +16,7 @@ from hearth.storage.cid import Cid
 from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_SHARD, DagNode
 from hearth.storage.unixfs.model import DEFAULT_LIMITS, BlockSource, Entry, Progress, ReadLimits, Renamed
 from hearth.storage.unixfs.names import Names, disarmed
-from hearth.storage.unixfs.reader import Budget, content_of, list_directory, open_node
+from hearth.storage.unixfs.reader import Budget, Nodes, content_of, list_directory, open_node, survey
 
 
 def export(
@@ -29,18 +29,21 @@ def export(
 ) -> Entry:
     """Write a file or directory tree to `dest`, which must not exist (or be an empty directory).
 
-    Everything is written beside `dest` under a temporary name, flushed, and moved in place at the end: `dest` is
-    either whole or not there, whatever happens. Files are opened relative to their directory's descriptor, created
-    anew, never through a link. With `renamed`, names that a person's programs would obey (`disarmed`) are written under
-    another, which it is told; without, every name is written as it is. Raises BadDestination, UnsafePath, TooLarge,
-    BlockCorrupt and the source's errors.
+    A tree that unfolds to more than the limits is refused before a byte is written (`survey`). Everything is written
+    beside `dest` under a temporary name, flushed, and moved in place at the end: `dest` is either whole or not there,
+    whatever happens. Files are opened relative to their directory's descriptor, created anew, never through a link.
+    With `renamed`, names that a person's programs would obey (`disarmed`) are written under another, which it is told;
+    without, every name is written as it is. Raises BadDestination, UnsafePath, TooLarge, BlockCorrupt and the source's
+    errors.
     """
     dest = Path(os.path.abspath(dest))
-    budget = Budget(source, limits)
+    nodes = Nodes()
+    budget = Budget(source, limits, nodes)
     budget.entry()
     writer = _Writer(budget, progress, renamed)
     try:
         check_destination(dest)
+        survey(cid, source, limits, nodes)
         opened = open_node(cid, budget)
         # Only a crash leaves it behind; the prefix says what it is.
         part = dest.with_name(f"{PART_PREFIX}{secrets.token_hex(8)}")

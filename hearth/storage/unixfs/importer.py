@@ -13,6 +13,7 @@ from hearth.base.errors import (
     StorageError,
     UnsafePath,
 )
+from hearth.base.files import open_still
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.unixfs.codec import TYPE_FILE, Link, encode_dag_node, encode_field
@@ -100,17 +101,19 @@ def import_path(
     chunk_bytes: int = CHUNK_BYTES,
     links_per_node: int = LINKS_PER_NODE,
     progress: Progress | None = None,
+    still: bool = False,
 ) -> Entry:
     """Import a file or a directory tree.
 
     Only regular files and directories are taken; a symbolic link or a device is refused by name, as is any name that
     `check_name` refuses. Modes and times are left out, so that the same content has the same CID everywhere.
-    `path` itself is not followed if it is a link: resolve it first where the user named it.
+    `path` itself is not followed if it is a link: resolve it first where the user named it. With `still` it was
+    resolved, and a part of it that has become a link since is refused too.
     Raises NotFoundError, UnsafePath, StorageError (UNREADABLE) and whatever the sink raises.
     """
 
     def add(name: str | Path, parent: int | None, relative: str) -> Entry:
-        descriptor = _open_for_import(name, parent, relative or str(path))
+        descriptor = _open_for_import(name, parent, relative or str(path), still=still and parent is None)
         try:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 with open(descriptor, "rb", closefd=False) as stream:
@@ -156,17 +159,22 @@ class _Namer:
         return cids.of(data, codec)
 
 
-def name_path(path: Path, *, ignore: Ignore | None = None, progress: Progress | None = None) -> Entry:
+def name_path(
+    path: Path, *, ignore: Ignore | None = None, progress: Progress | None = None, still: bool = False
+) -> Entry:
     """Return what `import_path` would, without keeping a block. Raises what it raises."""
-    return import_path(path, _Namer(), ignore=ignore, progress=progress)
+    return import_path(path, _Namer(), ignore=ignore, progress=progress, still=still)
 
 
-def _open_for_import(name: str | Path, parent: int | None, shown: str) -> int:
+def _open_for_import(name: str | Path, parent: int | None, shown: str, *, still: bool) -> int:
     """Open a regular file or directory for reading; look before opening, for opening a device can act on it."""
     try:
         _check_type(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode, shown)
         # Should the entry be swapped meanwhile: a link is not followed, a pipe does not block, and the type is seen.
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+        if still:
+            descriptor = open_still(Path(name))
+        else:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
     except FileNotFoundError as error:
         raise NotFoundError(f"{shown} does not exist", hint="check the path", component="store", path=shown) from error
     except OSError as error:
@@ -186,6 +194,6 @@ def _check_type(mode: int, shown: str) -> None:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UnsafePath(
             f"{shown} is {kinds.get(stat.S_IFMT(mode), 'a device')}; only regular files and directories can be stored",
-            hint="leave it out with a rule in .hearthignore, or copy what it stands for",
+            hint="copy what it stands for in its place",
             path=shown,
         )

@@ -93,5 +93,10 @@ class ReadLimits:
         """Return the bytes of inner nodes to parse at most, far above what any importer needs for such content."""
         return self.max_bytes // 8 + self.max_entries * 1024 + cids.MAX_BLOCK_BYTES
 
+    @property
+    def max_dag_bytes(self) -> int:
+        """Return the bytes of all blocks of a DAG at most: what a reader of its content would take, each block once."""
+        return self.max_bytes + self.max_node_bytes
+
 
 DEFAULT_LIMITS: Final = ReadLimits()

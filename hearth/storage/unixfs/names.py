@@ -6,26 +6,17 @@ import re
 import unicodedata
 from typing import Final
 
-from hearth.base.errors import (
-    UnsafePath,
-)
+from hearth.base.errors import UnsafePath
+from hearth.base.found import FOUND
+from hearth.base.text import UNSEEN
 from hearth.storage.unixfs.model import MAX_NAME_BYTES, MAX_PATH_BYTES, MAX_PATH_DEPTH
 
-UNSEEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb"
-    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-)
-"""Control characters (C0, DEL, C1), line and paragraph separators, annotations, and Unicode's
-Default_Ignorable_Code_Point: what a screen does not show, or shows in another order. Ranges and no property of the
-running Python's tables, so that every machine refuses the same names."""
-
-_OBEYED: Final = frozenset(
+_OBEYED: Final = FOUND | frozenset(
     ("_darcs", "_fossil_", "cvs", "head", "mise.toml", "_vimrc", "_gvimrc", "_exrc")
     + ("desktop.ini", "autorun.inf", "startup.m")
 )
-"""Names without a dot by which programs know files whose commands they run, because they lie in the folder where one
-works: version control (HEAD makes a repository of any folder), shells, editors, file managers, MATLAB."""
+"""Names without a dot by which programs find files that they obey, because they lie in the folder where one works: our
+own, version control (HEAD makes a repository of any folder), shells, editors, file managers, MATLAB."""
 _DATA: Final = frozenset((".zarray", ".zattrs", ".zgroup", ".zmetadata", ".metadata"))
 """Names with a dot that are data: of Zarr's arrays, and of PyTorch's checkpoints."""
 _SHORT: Final = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(\.[^.]{0,3})?")

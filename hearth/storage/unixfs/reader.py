@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
+from urllib.parse import unquote
 
 from hearth.base.errors import (
     BadCid,
@@ -36,13 +38,39 @@ from hearth.storage.unixfs.model import (
 )
 from hearth.storage.unixfs.names import Names
 
+NODES_BYTES: Final = 4 << 20
+"""Decoded, a node takes some ten times its block."""
+
+
+class Nodes:
+    """Keep the nodes that were decoded last, NODES_BYTES of blocks in all: what looks at a tree before it writes it, or
+    meets the same block at a million places, fetches and decodes it once."""
+
+    def __init__(self) -> None:
+        self._held: dict[Cid, tuple[DagNode, int]] = {}
+        self._bytes = 0
+
+    def get(self, cid: Cid) -> tuple[DagNode, int] | None:
+        """Return a node and the bytes of its block, None where it is not held."""
+        return self._held.get(cid)
+
+    def keep(self, cid: Cid, node: DagNode, size: int) -> None:
+        """Hold a node, and let go those that have been held longest."""
+        self._held[cid] = (node, size)
+        self._bytes += size
+        while self._bytes > NODES_BYTES:
+            oldest = next(iter(self._held))
+            self._bytes -= self._held.pop(oldest)[1]
+
 
 class Budget:
-    """Count what has been read against the limits of one reader."""
+    """Count what has been read against the limits of one reader; `nodes` are those that it shares with another."""
 
-    def __init__(self, source: BlockSource, limits: ReadLimits) -> None:
+    def __init__(self, source: BlockSource, limits: ReadLimits, nodes: Nodes | None = None) -> None:
         self._source = source
         self._limits = limits
+        self._nodes = nodes or Nodes()
+        self._foreseen = 0
         self._blocks = self._entries = self._bytes = self._node_bytes = self._held_bytes = 0
         self._below = dict(limits.max_below)
 
@@ -53,25 +81,40 @@ class Budget:
         """
         if cid.codec != cids.DAG_PB:
             raise corrupt(cid, f"a {cids.CODECS[cid.codec]} block is no UnixFS directory or file node")
-        block = self.block(cid)
-        node = decode_dag_node(cid, block)
+        known = self._nodes.get(cid)
+        if known is None:
+            block = self.block(cid)
+            known = decode_dag_node(cid, block), len(block)
+            self._nodes.keep(cid, *known)
+        else:
+            self._count_block()
+        node, size = known
         held = len(node.data) if node.kind in (TYPE_FILE, TYPE_RAW) else 0
         self._held_bytes += held
         if self._held_bytes > self._limits.max_bytes:
             raise _over("bytes", self._limits.max_bytes)
-        self._node_bytes += len(block) - held
+        self._node_bytes += size - held
         if self._node_bytes > self._limits.max_node_bytes:
             raise _over("bytes of inner nodes", self._limits.max_node_bytes)
         return node
 
     def block(self, cid: Cid) -> bytes:
         """Read a block, counted each time it is read."""
-        self._blocks += 1
-        if self._blocks > self._limits.max_blocks:
-            raise _over("blocks", self._limits.max_blocks)
+        self._count_block()
         block = self._source.get_block(cid)
         cids.check_block_size(block)
         return block
+
+    def _count_block(self) -> None:
+        self._blocks += 1
+        if self._blocks > self._limits.max_blocks:
+            raise _over("blocks", self._limits.max_blocks)
+
+    def foresee(self, size: int) -> None:
+        """Count what one more file declares, of which nothing is read."""
+        self._foreseen += size
+        if self._foreseen > self._limits.max_bytes:
+            raise _over("bytes", self._limits.max_bytes)
 
     def promise(self, size: int) -> None:
         """Refuse a file that declares more content than is left, before any of it is read."""
@@ -107,7 +150,7 @@ class Budget:
 def _over(what: str, limit: int) -> TooLarge:
     return TooLarge(
         f"the data has more than {limit} {what}, the limit set for it",
-        hint="raise max_size in the spec if this is wanted: hearth check job.yaml",
+        hint="name a smaller part of it; what a job may leave is its outputs' max_size: hearth check job.yaml",
         limit=limit,
         what=what,
     )
@@ -243,8 +286,37 @@ def count_entries(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LI
     return budget.entries
 
 
+def survey(cid: Cid, source: BlockSource, limits: ReadLimits, nodes: Nodes) -> None:
+    """Refuse a tree that unfolds to more than the limits, by the word of its nodes, before anything of it is written.
+
+    A block that is named a million times is a million files. Only nodes are read, each once; no content. Raises what
+    `count_entries` does.
+    """
+    budget = Budget(source, limits, nodes)
+    budget.entry()
+    stack = [(cid, "", 0)]
+    while stack:
+        here, path, tsize = stack.pop()
+        if here.codec == cids.RAW:
+            # Its parent's word for it; no leaf is larger than a block.
+            size = min(tsize, cids.MAX_BLOCK_BYTES)
+        else:
+            opened = open_node(here, budget)
+            assert isinstance(opened, DagNode)
+            if opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+                children = list_directory(opened, path, budget)
+                stack.extend((link.cid, f"{path}/{name}" if path else name, link.tsize) for name, link in children)
+                continue
+            size = opened.size
+        budget.foresee(size)
+        budget.below(path, size)
+
+
 def resolve(cid: Cid, path: str, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> Cid:
-    """Follow a path ("a/b/c") from a directory and return the CID it names. Raises NotFoundError."""
+    """Follow a path ("a/b/c") from a directory and return the CID it names. Raises NotFoundError.
+
+    A name is taken as it stands, and where there is none such, as a URL writes it: `a%20b` is also `a b`.
+    """
     budget = Budget(source, limits)
     here, walked = cid, ""
     for part in filter(None, path.split("/")):
@@ -252,9 +324,10 @@ def resolve(cid: Cid, path: str, source: BlockSource, limits: ReadLimits = DEFAU
         children: dict[str, Link] = {}
         if isinstance(opened, DagNode) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
             children = dict(list_directory(opened, walked, budget))
-        if part not in children:
+        name = part if part in children else unquote(part)
+        if name not in children:
             raise NotFoundError(f"{cid} has no entry {path!r}", hint="check the path", component="store", path=path)
-        here, walked = children[part].cid, f"{walked}/{part}" if walked else part
+        here, walked = children[name].cid, f"{walked}/{name}" if walked else name
     return here
 
 
@@ -284,14 +357,21 @@ def links_of(cid: Cid, block: bytes) -> tuple[Cid, ...]:
 
 
 def blocks_of(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[tuple[Cid, bytes]]:
-    """Yield every block of a DAG once, parents first, within the same limits as a reader of its content."""
-    budget = Budget(source, limits)
+    """Yield every block of a DAG once, parents first, within the same limits as a reader of its content.
+
+    A raw block is content. How much of a node is, is not looked at here: all blocks are held against both limits' sum.
+    """
+    budget, left = Budget(source, limits), limits.max_dag_bytes
     seen = {cid}
     stack = [cid]
     while stack:
         here = stack.pop()
         block = budget.block(here)
-        budget.content(block)
+        if here.codec == cids.RAW:
+            budget.content(block)
+        left -= len(block)
+        if left < 0:
+            raise _over("bytes of blocks", limits.max_dag_bytes)
         yield here, block
         fresh = [child for child in dict.fromkeys(links_of(here, block)) if child not in seen]
         seen.update(fresh)

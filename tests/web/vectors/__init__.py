@@ -12,6 +12,7 @@ import importlib
 import json
 import pkgutil
 from pathlib import Path
+from typing import Any
 
 DATA = Path(__file__).parents[2] / "data" / "web"
 
@@ -23,5 +24,13 @@ def names() -> list[str]:
 
 def written(name: str) -> str:
     """Return the text of a vector's file as the library of now would have it."""
-    module = importlib.import_module(f"{__name__}.{name}")
-    return json.dumps(module.cases(), indent=1, ensure_ascii=True) + "\n"
+    return _rows(importlib.import_module(f"{__name__}.{name}").cases()) + "\n"
+
+
+def _rows(value: Any, depth: int = 2) -> str:
+    """Return JSON without spaces, in which the rows of each list stand on lines of their own."""
+    if depth and isinstance(value, dict):
+        return "{" + ",\n".join(f"{json.dumps(key)}:{_rows(item, depth - 1)}" for key, item in value.items()) + "}"
+    if depth and isinstance(value, list):
+        return "[\n" + ",\n".join(_rows(item, 0) for item in value) + "]"
+    return json.dumps(value, separators=(",", ":"))

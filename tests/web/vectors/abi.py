@@ -9,19 +9,20 @@ from typing import Any
 from hearth.base.abi import encode
 from hearth.market.abi import codec, type_of
 from hearth.market.calls import token_call
+from tests.web.vectors import _chance
 from tools.web_tables import _abi
 
 
 def cases() -> Any:
-    """Return by constant and function two draws of arguments and answer with their bytes; events; the refusal."""
-    draw = random.Random(20)
+    """Return by constant and function draws of arguments and answer with their bytes; events; the refusal."""
+    draw = _chance.source(20)
     wanted = {
         _abi.constant_of(contract, what): (contract, names)
         for what, table in (("READS", _abi.READ), ("CALLS", _abi.SIGNED))
         for contract, names in table.items()
     }
     functions = {
-        constant: [_case(contract, entry, draw) for entry in _abi.functions_of(contract, names) for _ in range(2)]
+        constant: [_case(contract, one, draw) for _ in _chance.rows(1) for one in _abi.functions_of(contract, names)]
         for constant, (contract, names) in wanted.items()
     }
     return {"functions": functions, "events": _abi.events(), "refusal": _abi.refusal()}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 from hearth.protocol import words
+from tests.web.vectors import _chance
 from tests.web.vectors._plain import outcome
 
 
 def cases() -> dict[str, Any]:
     """Return amounts with their codes and codes with their amounts, or the refusal."""
-    random = Random("amounts")
+    random = _chance.source("amounts")
     drawn = [random.randrange(1024) * 10 ** random.randrange(32) for _ in range(60)]
     amounts = [
         0,

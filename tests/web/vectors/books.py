@@ -77,7 +77,8 @@ def _market(history: History) -> dict[str, Any]:
         "altered": [
             {"why": why, "edits": [[at, _brief(log, addresses) if log else None] for at, log in edits]}
             | _Replay(history, _edited(logs, edits)).found()
-            for why, edits in _alterations(history, logs)
+            # Logs are the same in a market of a token.
+            for why, edits in _alterations(history, logs)[: None if network.asset.address is None else 4]
         ],
     }
 
@@ -154,7 +155,9 @@ def _unit(one: UnitStatus) -> dict[str, list[str]]:
 
 
 def _facts(view: JobView) -> dict[str, Any]:
-    return {"counts": view.counts, "verdict": view.verdict, "state": view.state, "ok": view.ok, "failed": view.failed}
+    word, text = view.words
+    told = {"tally": view.tally, "told": {"word": word, "text": text}}
+    return {**told, "verdict": view.verdict, "state": view.state, "ok": view.ok, "failed": view.failed}
 
 
 def _receipt(reads: Any, job: str) -> dict[str, Any]:

@@ -13,19 +13,19 @@ from hearth.protocol import parents, words
 from hearth.protocol.parents import Condition, Parent
 from hearth.protocol.types import SENTINEL, JobId
 from hearth.protocol.units import Asset
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import terms_words
 from tests.web.vectors.network import NETWORK
 
-DRAWN = 12
+DRAWN = 2
 TOKEN = Asset("DEV", 6, "0x" + "7e" * 20)
 
 
 def cases() -> dict[str, Any]:
     """Return both network files, and each call by its kind."""
-    random = Random("calls")
+    random = _chance.source("calls")
     token = replace(NETWORK, asset=TOKEN)
-    found = [_drawn_case(random, network) for network in (NETWORK, token) for _ in range(DRAWN)]
+    found = [_drawn_case(random, network) for network in (NETWORK, token) for _ in _chance.rows(DRAWN)]
     return {"networks": {"coin": NETWORK.as_dict(), "token": token.as_dict()}, "cases": found}
 
 

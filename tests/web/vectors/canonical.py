@@ -8,6 +8,7 @@ from typing import Any
 
 from hearth.storage import canonical
 from tests.web.refused import code_of
+from tests.web.vectors import _chance
 
 _TEXTS = (
     ("", "a", "b", "aa", "z", "1", "10", "2", "-", "\r", "\x00", "\x1f", "\x7f", "\x80", '"', "\\", "/", "\b\t\n\f\r")
@@ -20,14 +21,14 @@ _PIECES = (b" ", b",", b":", b'"', b"\\", b"[", b"]", b"{", b"}", b"0", b"-", b"
 
 def cases() -> dict[str, Any]:
     """Return the vectors: `text` is JSON of the document, in any key order."""
-    chance = random.Random("canonical")
-    documents = [_document(chance, 0) for _ in range(230)]
+    chance = _chance.source("canonical")
+    documents = [_document(chance, 0) for _ in _chance.rows(40)]
     spelled = [canonical.encode(one) for one in documents]
     return {
         "documents": [_written(one, chance) for one in documents],
         "refused": [{"text": text, "code": code_of(canonical.encode, json.loads(text))} for text in _refused()],
         "bytes": [{"bytes": f"0x{raw.hex()}", "code": code_of(canonical.decode, raw)} for raw in _raw()]
-        + [_mutated(chance.choice(spelled), chance) for _ in range(420)],
+        + [_mutated(chance.choice(spelled), chance) for _ in _chance.rows(60)],
         "made": [_made(*one) for one in _large()],
     }
 

@@ -72,7 +72,7 @@ def _posting(network: Network, purse: dict[str, Any]) -> Posting:
     )
     session.require_funds = partial(Session.require_funds, session)
     session._short = partial(Session._short, session)
-    return Posting(SimpleNamespace(session=session), None)  # type: ignore[arg-type]
+    return Posting(SimpleNamespace(session=session), SimpleNamespace())  # type: ignore[arg-type]
 
 
 def _judged(network: Network, terms: Terms, purse: dict[str, Any]) -> dict[str, Any]:

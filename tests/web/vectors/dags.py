@@ -21,6 +21,7 @@ from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.unixfs import ReadLimits
 from hearth.storage.unixfs.codec import encode_field
+from tests.web.vectors import _chance
 
 _NAMES = (
     b"a",
@@ -43,12 +44,12 @@ _LARGE = 2**63 + 5
 
 def cases() -> dict[str, Any]:
     """Return the vectors."""
-    chance = random.Random("dags")
-    dags = [make(chance) for make in (_files, _tree, _shards, _anything) for _ in range(26)]
+    chance = _chance.source("dags 3")
+    dags = [make(chance) for make in (_files, _tree, _shards, _anything) for _ in _chance.rows(3)]
     dags += [_bomb(), _high(63), _high(64), _high(65), _slots(8), _slots(9), _shared(), _huge(), _kubo()]
     return {
         "dags": [_read(store, root, limits, path) for store, root, limits, path in dags],
-        "nodes": [_node(raw) for raw in _raw_nodes(random.Random("nodes"))],
+        "nodes": [_node(raw) for raw in _raw_nodes(_chance.source("nodes"))],
     }
 
 
@@ -323,7 +324,7 @@ def _raw_nodes(chance: random.Random) -> list[bytes]:
         b"\x0a\x05\x08\x01\x2a\x01x",
     ]
     hand += [b"\x0a\x0b\x08\x05\x28\x22\x30\x80\x80\x80\x80\x80\x02", b"\x0a\x06\x08\x05\x28\x22\x30\x08", b"\x08\x01"]
-    return good + hand + [_mutated(chance.choice(good), chance) for _ in range(260)]
+    return good + hand + [_mutated(chance.choice(good), chance) for _ in _chance.rows(25)]
 
 
 def _mutated(block: bytes, chance: random.Random) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hearth.spec.load import dump_values
 from hearth.spec.text import read_text
+from tests.web.vectors import _chance
 from tests.web.vectors.yaml import told
 
 TEXTS = (
@@ -33,8 +34,8 @@ def cases() -> list[dict[str, Any]]:
         *({"a": text, "b": [text], "c": {"d": text}, "e": [{"f": text}]} for text in TEXTS),
         *({key: 1, "m": {key: "x"}, "l": [{key: []}]} for key in KEYS),
     ]
-    drawn = random.Random(85)
-    return [_case(value) for value in [*fixed, *(_mapping(drawn, 0) for _ in range(60))]]
+    drawn = _chance.source(85)
+    return [_case(value) for value in [*fixed, *(_mapping(drawn, 0) for _ in _chance.rows(15))]]
 
 
 def _case(value: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId, Terms, TermsFlag
-from tests.web.vectors import gates
+from hearth.protocol.units import NATIVE
+from tests.web.vectors import _chance, gates
 from tests.web.vectors._drawn import NOW, node_fields, terms_words
 
 FLEETS = 40
@@ -16,13 +17,25 @@ FLEETS = 40
 
 def cases() -> dict[str, Any]:
     """Return the market's immutables, and jobs with fleets of nodes that fit but for up to three changes."""
-    random = Random("fleet")
-    found = [_case(random, size) for size in (0, 1, 1, 2, 3) for _ in range(FLEETS // 8)]
-    found += [_case(random, random.randint(3, 9)) for _ in range(FLEETS)]
-    return {"deadAfter": gates.DEAD_AFTER, "minimumStake": str(gates.MINIMUM), "cases": found}
+    random = _chance.source("fleet")
+    found = [_case(random, size) for size in (0, 1, 1, 2, 3)]
+    found += [_case(random, random.randint(3, 9)) for _ in _chance.rows(FLEETS)]
+    # So dear that few or no stakes cover the bond.
+    found += [_case(random, random.randint(1, 4), times=10**power) for power in (1, 3, 5, 8)]
+    return {
+        "deadAfter": gates.DEAD_AFTER,
+        "minimumStake": str(gates.MINIMUM),
+        "cases": _chance.telling(found, _kinds, 1),
+    }
 
 
-def _case(random: Random, size: int) -> dict[str, Any]:
+def _kinds(row: dict[str, Any]) -> set[Any]:
+    """Return the gates that keep nodes out, and what is said besides."""
+    said = (row["backed"] is None, row["takers"] > 0, "accept.attesters" in row["words"])
+    return {*row["gates"], said}
+
+
+def _case(random: Random, size: int, *, times: int = 1) -> dict[str, Any]:
     of_node, of_job = [*gates._of_node(), *gates._of_offer()], gates._of_price()
     job = gates._fitting()
     if random.random() < 0.4:
@@ -34,6 +47,7 @@ def _case(random: Random, size: int) -> dict[str, Any]:
     job = replace(job, terms=replace(job.terms, flags=flags, deadline=deadline))
     nodes = [_node(random, job, [*of_node, *of_job], at + 1) for at in range(size)]
     terms = job.terms if random.random() < 0.8 else replace(job.terms, judge="0x" + "7b" * 20)
+    terms = replace(terms, ceiling=min(terms.ceiling * times, 2**80 - 1))
     return {"terms": terms_words(terms), "nodes": [node_fields(node) for node in nodes], **_said(nodes, terms, job)}
 
 
@@ -58,5 +72,6 @@ def _said(nodes: list[Node], terms: Terms, job: gates.Case) -> dict[str, Any]:
         "takers": takers(counted),
         "asks": [str(rate) for rate in fleet.asks(terms, job.policy)],
         "anyPrice": [str(rate) for rate in fleet.asks(terms, job.policy, any_price=True)],
+        "backed": fleet.backed(terms, job.policy, NATIVE),
         "words": workers_in_words(counted, terms),
     }

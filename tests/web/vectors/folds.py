@@ -6,16 +6,17 @@ import random
 from typing import Any
 
 from hearth.client.checkpoints import checkpoints_in, paid_in
-from hearth.client.receipt import _shares
+from hearth.client.receipt import shares_of
 from hearth.market import events
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Outcome, State, Verdict
 from hearth.protocol.units import NATIVE
+from tests.web.vectors import _chance
 from tests.web.vectors._events import WITH_RESULT, chance_header, chance_unit, log_of
 
 JOBS = (b"\x01" * 32, b"\x02" * 32)
 REGISTRY, OTHER = "0x" + "10" * 20, "0x" + "20" * 20
-SEQUENCES = 56
+SEQUENCES = 150
 _LEFT = ("Checkpointed", "GaveUp", "Reclaimed", "CheckpointPaid", "Started", "Settled")
 _ENDS = (
     *("Settled", "Finished", "Closed", "Ruled", "Cancelled", "Declined", "GaveUp", "Reclaimed", "Expired"),
@@ -25,12 +26,19 @@ _ENDS = (
 
 def cases() -> Any:
     """Return sequences of events with what the library makes of them for the first job."""
-    draw = random.Random(17)
+    draw = _chance.source("folds")
     return {
         "jobs": ["0x" + job.hex() for job in JOBS],
         "registry": REGISTRY,
-        "sequences": [_case(draw, at) for at in range(SEQUENCES)],
+        "sequences": _chance.telling((_case(draw, at) for at in _chance.rows(SEQUENCES)), _kinds),
     }
+
+
+def _kinds(row: dict[str, Any]) -> set[Any]:
+    """Return what came of checkpoints, and which shares there are."""
+    kept = {(one["kept"], one["pay"] is None) for _, rows in row["checkpoints"] for one in rows}
+    shares = {("share", at) for at, share in enumerate(row["shares"]) if share != "0"}
+    return {*kept, *shares}
 
 
 def _case(draw: random.Random, number: int) -> dict[str, Any]:
@@ -44,7 +52,7 @@ def _case(draw: random.Random, number: int) -> dict[str, Any]:
         ],
         "checkpoints": [[unit, rows] for unit, rows in checkpoints_in(own, NATIVE).items()],
         "paid": paid_in(own),
-        "shares": [str(amount) for amount in _shares(told, JOBS[0], REGISTRY)],
+        "shares": [str(amount) for amount in shares_of(told, JOBS[0], REGISTRY)],
     }
 
 

@@ -12,20 +12,21 @@ from hearth.market.changes import DROPPED, EXECUTED, LIFE, PAUSE_EVERY, PAUSE_TI
 from hearth.protocol import words
 from hearth.protocol.types import Policy
 from hearth.protocol.units import Asset
+from tests.web.vectors import _chance
 from tests.web.vectors._drawn import NOW, drawn_policy
 from tests.web.vectors._plain import plain
 
-DRAWN = 120
+DRAWN = 20
 ASSETS = (Asset("ETH", 18, None), Asset("USDC", 6, "0x" + "7e" * 20))
 STEWARD = "0x" + "57" * 20
 
 
 def cases() -> dict[str, Any]:
     """Return drawn changes with their rows, and governors with their sentences."""
-    random = Random("governed")
+    random = _chance.source("governed")
     return {
-        "rows": [_row(random) for _ in range(DRAWN)],
-        "governors": [_governed(random) for _ in range(DRAWN // 4)],
+        "rows": [_row(random) for _ in _chance.rows(DRAWN)],
+        "governors": [_governed(random) for _ in _chance.rows(DRAWN // 4)],
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from hearth.base.errors import HearthError
 from hearth.spec.workdir import RULE_FILES, workdir_rules
 from hearth.storage import ignore
+from tests.web.vectors import _chance
 
 _RULES = (
     (
@@ -300,6 +301,19 @@ _PATHS = (
     )
     + ("f" + "a" * 255, "f" + "ab/" * 80 + "z", "f" + "?" * 300, "f" + "\U0001f600" * 63)
 )
+_PATHS += (
+    "f.env.local",
+    "fa/.ENV",
+    "d.\u017f\u017fh",
+    "fa/x.\u212aey",
+    "d.ssh",
+    "f.ssh",
+    "fa/Server.PEM",
+    "fid_rsa",
+    "fID_ED25519.pub",
+    "da/.Git",
+    "fa.key/b",
+)
 _PIECES = (
     "*",
     "**",
@@ -326,8 +340,8 @@ _PARTS = ("a", "b", "ab", "abc", "a.x", "*", "]", "-", "\u00e9", "\U0001f600", "
 
 def cases() -> dict[str, Any]:
     """Return the vectors."""
-    chance = random.Random("ignore")
-    made = ["\n".join(_pattern(chance) for _ in range(chance.randrange(1, 4))) for _ in range(260)]
+    chance = _chance.source("ignore")
+    made = ["\n".join(_pattern(chance) for _ in range(chance.randrange(1, 4))) for _ in _chance.rows(50)]
     places = sorted({_place(chance) for _ in range(90)})
     return {
         "paths": _PATHS,
@@ -342,6 +356,7 @@ _WORKDIRS: tuple[dict[str, str], ...] = (
     {},
     {".gitignore": b"*.log\n.env\n".hex()},
     {".hearthignore": b"!.git/\n!.gitignore\nfoo/\n".hex()},
+    {".gitignore": b"!.git\n!**/.hearth/**\n".hex(), ".hearthignore": b"!.hearth/\n!.git/**\n!.venv/\n!*\n".hex()},
     {".gitignore": b"*\n".hex(), ".hearthignore": b"!a.log\n!b\n!b/c.log".hex()},
     {".gitignore": b"*.log\r\n".hex(), ".hearthignore": b"\n\n#x\n!keep.log".hex()},
     {".gitignore": b"\xef\xbb\xbf*.log\n".hex()},

@@ -9,17 +9,17 @@ from typing import Any
 from hearth.market.calls import Calls
 from hearth.protocol import words
 from hearth.protocol.attest import AttesterSet, Signature
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import terms_words
 from tests.web.vectors.network import NETWORK
 
-DRAWN = 16
+DRAWN = 4
 
 
 def cases() -> list[dict[str, Any]]:
     """Return each set with its word of the terms, and a call that confirms a unit."""
-    random = Random("judged")
-    return [_case(random) for _ in range(DRAWN)]
+    random = _chance.source("judged")
+    return [_case(random) for _ in _chance.rows(DRAWN)]
 
 
 def _case(random: Random) -> dict[str, Any]:

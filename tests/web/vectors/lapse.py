@@ -10,11 +10,11 @@ from typing import Any
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Best, NodeId, Policy, State, Terms, Unit
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import NOW, lane, terms_words
 from tests.web.vectors._plain import outcome, plain
 
-COUNT = 260
+COUNT = 30
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
 
 def cases() -> dict[str, Any]:
     """Return the functions' names, and cases with a result for each, in their order."""
-    random = Random("lapse")
-    found = [*_worked_example(random), *_proposed(random), *(_case(random) for _ in range(COUNT))]
+    random = _chance.source("lapse")
+    found = [*_worked_example(random), *_proposed(random), *(_case(random) for _ in _chance.rows(COUNT))]
     return {"functions": list(FUNCTIONS), "cases": [_written(case) for case in found]}
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Billing, Header, Kept, Needs, NodeId, Outcome, Policy, State, Terms, Unit
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import lane, terms_words
 from tests.web.vectors._plain import outcome, plain
 
-COUNT = 180
+COUNT = 30
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
 
 def cases() -> dict[str, Any]:
     """Return the functions' names, and cases with a result for each, in their order."""
-    random = Random("money")
-    drawn = [_worked_example(), _whole_lease_topped(), *(_case(random) for _ in range(COUNT))]
+    random = _chance.source("money")
+    drawn = [_worked_example(), _whole_lease_topped(), *(_case(random) for _ in _chance.rows(COUNT))]
     return {"functions": list(FUNCTIONS), "cases": [_written(case) for case in drawn]}
 
 

@@ -11,23 +11,23 @@ from hearth.client.workers import Workers
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.types import Node, NodeId
 from hearth.protocol.units import NATIVE, format_rate
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import NOW, node_fields
 from tests.web.vectors._plain import outcome
 from tests.web.vectors.network import NETWORK
 
-FLEETS, NODES, ASKED = 12, 9, 6
+FLEETS, NODES, ASKED = 2, 9, 6
 AMISS = (("", "40GB", ""), ("", "-1", ""), ("", "", "2"), ("", "", "2 BTC/h"), ("gtx-1", "", ""))
 
 
 def cases() -> dict[str, Any]:
     """Return fleets with their offers by what is asked for, and what is refused."""
-    random = Random("offers")
+    random = _chance.source("offers")
     return {
         "now": NOW,
         "deadAfter": NETWORK.node_parameters.dead_after,
         "minimumStake": str(NETWORK.node_parameters.minimum_stake),
-        "fleets": [_fleet(random) for _ in range(FLEETS)],
+        "fleets": [_fleet(random) for _ in _chance.rows(FLEETS)],
         "amiss": [{"asked": list(asked), **outcome(lambda asked=asked: _offers((), *asked))} for asked in AMISS],
     }
 

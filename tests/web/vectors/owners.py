@@ -24,13 +24,14 @@ from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import NodeId, Runtime
 from hearth.protocol.units import GIB
 from hearth.storage import canonical
+from tests.web.vectors import _chance
 from tests.web.vectors._drawn import NOW, drawn_node, drawn_offer, node_fields
 from tests.web.vectors.calls import TOKEN, _plain
 from tests.web.vectors.network import NETWORK
 from worker.gpu import GpuInfo
 from worker.settings import Machine, make_offer, parse
 
-DRAWN = 60
+DRAWN = 10
 LARGE = 1 << 60
 """Bytes that a machine has of everything: what is written is then what is offered."""
 WISH = {
@@ -71,15 +72,15 @@ DRAWN_TEXTS: Mapping[str, tuple[Any, ...]] = {
 
 def cases() -> dict[str, Any]:
     """Return each of them."""
-    random = Random("owners")
+    random = _chance.source("owners")
     token = replace(NETWORK, asset=TOKEN)
     return {
         "networks": {"coin": NETWORK.as_dict(), "token": token.as_dict()},
         "offers": [_offer(wish) for wish in (WISH, *_changed(random))],
         "manifests": [_manifest(random) for _ in range(6)],
         "recipients": [_recipient(text) for text in _addresses()],
-        "calls": [_calls(random, network) for network in (NETWORK, token) for _ in range(6)],
-        "waits": [_waits(drawn_node(random)) for _ in range(DRAWN)],
+        "calls": [_calls(random, network) for network in (NETWORK, token) for _ in _chance.rows(1)],
+        "waits": [_waits(drawn_node(random)) for _ in _chance.rows(DRAWN)],
         "parameters": {name: str(value) for name, value in asdict(NETWORK.node_parameters).items()},
     }
 

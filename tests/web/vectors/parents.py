@@ -19,12 +19,13 @@ from hearth.protocol.parents import (
     unpack_parents,
 )
 from hearth.protocol.types import Header, JobId, Outcome, State, Unit, UnitFlag
+from tests.web.vectors import _chance
 from tests.web.vectors._plain import outcome
 
 
 def cases() -> Any:
     """Return lists, words and both together, with what the library makes of each, or the code of the refusal."""
-    draw = random.Random(16)
+    draw = _chance.source(16)
     lists = [
         [Parent(JobId(draw.randbytes(32)), draw.choice(list(Condition))) for _ in range(n)] for n in (0, 1, 2, 15, 16)
     ]
@@ -43,7 +44,7 @@ def cases() -> Any:
     }
 
 
-def _chance(draw: random.Random, count: int) -> list[Parent]:
+def _drawn(draw: random.Random, count: int) -> list[Parent]:
     return [Parent(JobId(draw.randbytes(32)), draw.choice(list(Condition))) for _ in range(count)]
 
 
@@ -105,8 +106,8 @@ def _ends(word: int) -> list[int]:
 
 def _chosen(draw: random.Random, job_words: list[int]) -> list[tuple[list[Parent], list[int]]]:
     found = []
-    for _ in range(60):
-        parents = _chance(draw, draw.randrange(1, 4))
+    for _ in _chance.rows(12):
+        parents = _drawn(draw, draw.randrange(1, 4))
         found.append((parents, [draw.choice(job_words[:-2]) for _ in parents]))
     one = [Parent(JobId(bytes(32)), Condition.ALWAYS)]
     return [*found, (one, []), (one, [0, 0]), ([], []), (one, [11])]

@@ -17,6 +17,7 @@ from hearth.protocol.types import Outcome
 from hearth.storage import canonical
 from hearth.storage import cid as cids
 from tests.web.refused import code_of
+from tests.web.vectors import _chance
 from worker.attempt.results import OUTCOMES, refusal_document, report_document, result_document
 from worker.runtimes.base import RunResult, RunStatus
 
@@ -33,7 +34,7 @@ _OTHERS: Final = (
 
 def cases() -> dict[str, Any]:
     """Return the vectors."""
-    chance = random.Random("report")
+    chance = _chance.source("report")
     results = [(document, index, outcome) for document, index, outcome in _results(chance)]
     return {
         "results": [_checked(*one) for one in results],
@@ -60,7 +61,7 @@ def _results(chance: random.Random) -> Iterator[tuple[Any, int, Outcome]]:
         for name in document:
             yield {key: value for key, value in document.items() if key != name}, index, outcome
             read = index == 0 and name not in ("version", "fuel", "engine")
-            for other in _OTHERS if read else chance.sample(_OTHERS, 5):
+            for other in _chance.some(chance, _OTHERS, 5 if read else 1):
                 yield {**document, name: other}, index, outcome
     for document in (None, True, 0, "ok", [], [good[0][0]], {}, {"__proto__": good[0][0]}):
         yield document, 0, Outcome.OK
@@ -89,13 +90,12 @@ def _reports(chance: random.Random) -> Iterator[Any]:
     yield refusal_document(job=_SPEC, index=0, attempt=1, node=2, outcome=Outcome.BAD_INPUT, why="the disk is full")
     for name in ("detail", "stderr_tail", "kept_until", "logs"):
         yield {key: value for key, value in report.items() if key != name}
-        for other in (*_OTHERS, 1 << 40, (1 << 40) - 1, {"cid": str(_STORED.cid)}):
+        for other in (*_chance.some(chance, _OTHERS, 6), 1 << 40, (1 << 40) - 1, {"cid": str(_STORED.cid)}):
             # Short ones, of the fields that are read alone.
             yield {key: value for key, value in report.items() if key in ("detail", "kept_until")} | {name: other}
-    for long in ("x" * 4095 + "\U0001f600" * 2, "\U0001f600" * 2049 + "y" * 2048):
-        yield {"detail": long}
+    yield {"detail": "x" * 4095 + "\U0001f600" * 2}
     yield from (None, True, 5, "words", [], [report], {}, {"__proto__": report}, {"logs": {"__proto__": {"cid": "x"}}})
-    yield {"stderr_tail": "".join(chance.choices("ab\u00e9\U0001f600", k=4500))}
+    yield {"stderr_tail": "a" * 4090 + "".join(chance.choices("ab\u00e9\U0001f600", k=20))}
 
 
 def _told(document: Any) -> dict[str, Any]:

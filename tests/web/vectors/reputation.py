@@ -9,23 +9,23 @@ from typing import Any
 from hearth.protocol import reputation, words
 from hearth.protocol.reputation import HALF_LIFE, ONE, STEP, VERDICT
 from hearth.protocol.types import NodeState
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import NOW, lane
 from tests.web.vectors._plain import outcome, plain
 
 
 def cases() -> dict[str, Any]:
     """Return the calls of each function, and a row of observations in which each starts from the last one's state."""
-    random = Random("reputation")
+    random = _chance.source("reputation")
     steps = [0, 1, 128, 255, 256, 257, 384, 8_191, 8_192, 2**32, -1, -256, -257]
-    steps += [random.randrange(8_300) for _ in range(40)]
+    steps += [random.randrange(8_300) for _ in _chance.rows(8)]
     values = [0, 1, ONE, 50 * ONE, (1 << 26) - 1]
-    lanes = [(lane(random, 26), lane(random, 26)) for _ in range(30)]
+    lanes = [(lane(random, 26), lane(random, 26)) for _ in _chance.rows(6)]
     return {
         "decay": [_decay(random.choice((*values, lane(random, 26))), one) for one in steps],
         "reputation": [{"r": r, "s": s, "out": reputation.reputation(r, s)} for r, s in [(0, 0), (ONE, 0), *lanes]],
-        "observe": [*_row(random), *_seasoning(), *(_observe(random) for _ in range(140))],
-        "reject": [_reject(random) for _ in range(25)],
+        "observe": [*_row(random), *_seasoning(), *(_observe(random) for _ in _chance.rows(25))],
+        "reject": [_reject(random) for _ in _chance.rows(5)],
     }
 
 
@@ -45,7 +45,7 @@ def _observed(state: NodeState, ok: bool, weight: int, now: int) -> dict[str, An
 
 def _row(random: Random) -> list[dict[str, Any]]:
     state, now, row = NodeState(rep_time=NOW), NOW, []
-    for _ in range(80):
+    for _ in _chance.rows(20):
         now += random.choice((0, 60, STEP - 1, STEP, random.randrange(HALF_LIFE)))
         ok = random.random() < 0.6
         weight = random.choice((ONE, ONE, ONE // 3, 0, random.randrange(ONE)))

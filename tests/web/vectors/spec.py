@@ -37,6 +37,7 @@ from hearth.spec.text import read_text
 from hearth.storage import cid
 from tests.e2e.bad_input import GOOD, SPEC_ROWS
 from tests.spec.test_spec import BAD, FULL, UNBUILT
+from tests.spec.test_wrong_types import PLACES, WRITTEN, WRONG, file_with, with_value
 from tools.vyper_files import ROOT
 
 _NAME = "job.yaml"
@@ -45,7 +46,6 @@ _SUBMITTER = "0x" + "5b" * 20
 _SALT = 2**96 - 7
 _JUDGE, _JUDGE_DATA = "0x" + "77" * 20, 2**255 + 9
 _IMAGE = "registry.example:5000/team/image@sha256:" + "0d" * 32
-_TOLD = ("line", "field", "message", "hint", "code")
 _CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 _JOB = "0x" + "cd" * 32
 
@@ -67,6 +67,15 @@ MARKETS = (
 )
 
 
+def _wrong_types() -> Iterator[str]:
+    """Yield a file with a field of another type, or with a value that YAML may make a number of."""
+    for at, place in enumerate(PLACES):
+        if at % 2:
+            yield json.dumps(with_value(place, WRONG[at % len(WRONG)]))
+        else:
+            yield file_with(place, WRITTEN[at % len(WRITTEN)])
+
+
 def cases() -> dict[str, Any]:
     """Return the markets, what all jobs have in common, and the files with what they become."""
     files = [
@@ -74,8 +83,9 @@ def cases() -> dict[str, Any]:
         *((row.name, _edited(row.edits), {}) for row in SPEC_ROWS if all(old in GOOD for old, _ in row.edits)),
         *(("bad", text, {}) for text, *_ in BAD if len(text) < 2_000),
         *(("unbuilt", row[0], {}) for row in UNBUILT),
+        *(("wrong type", text, {}) for text in _wrong_types()),
         *(("hand-written", text, {}) for text in FIXED),
-        *(("random", text, {}) for text in _random(random.Random(21), 100)),
+        *(("random", text, {}) for text in _random(random.Random(21), 8)),
     ]
     made = [_case(at, text, variables) for at, (_, text, variables) in enumerate(files) if _is_read(text, variables)]
     made += [_case(_AT[market], text, {}) for text, market in _priced()]
@@ -199,6 +209,8 @@ FIXED = (
     f"image: a\ninputs: [{{src: a, dst: /in/{'a/' * 14}b}}, {{src: a, dst: /in/{'a/' * 15}b}}]\n",
     'image: a\nenv: {A-B: "x", "": "x", API_TOKEN: "x", apikey: "x", key: "x", Ld_X: "x", K: 1, MONKEY: "x"}\n',
     'image: a\nenv: {A-B: "x", "": "x", API_TOKEN: "x", apikey: "x", key: "x", Ld_X: "x", MyPassword1: ""}\n',
+    'image: a\nenv: {A: "pg://u:p@h/d", B: "x,redis://:p@h", C: "http://h:80/a@b", D: "ssh://u@h", MY_KEY: "a://b:c@d"}\n',
+    'image: a\nenv: {C: "http://h:80/a@b", D: "ssh://u@h"}\ninputs: [{src: "https://u:p@h/x", dst: /in/x}]\n',
     "image: a\nmodule: 'ftp://x'\nworkdir: 'http://x'\ninputs: [{src: '', dst: /in/a}, {src: ipfs://x, dst: /in}]\n",
     "image: a\nresources: {regions: [uk, eu, us, US, eu-west, zz, '']}\n",
     "image: a\nlimit: {runtime: 1h}\nresources: {memry: 1GiB, regoins: []}\nenvs: {}\nInput: []\nverify: {compar: x}\n",
@@ -271,11 +283,10 @@ def _case(at: int, text: str, variables: Mapping[str, str]) -> dict[str, Any]:
     try:
         loaded = check(data, source, ROOT)
     except SpecError as error:
-        problems = [[one[key] for key in _TOLD] for one in error.details["problems"]]
-        return {**case, "problems": json.dumps(problems)}
+        return {**case, "problems": sorted({f"{one['field']} {one['code']}" for one in error.details["problems"]})}
     case["market"] = _TAKEN[at % len(_TAKEN)]
     if loaded.notes:
-        case["notes"] = list(loaded.notes)
+        case["notes"] = len(loaded.notes)
     return {**case, **_planned(loaded, *MARKETS[case["market"]], whole=at < 14 and not text.startswith("module: a\n"))}
 
 
@@ -317,8 +328,10 @@ def _planned(loaded: LoadedSpec, asset: Asset, policy: Any, *, whole: bool) -> d
     return {**made, "terms": [hex(packed[3]), hex(packed[4]), "0x" + packed[8].hex()]}
 
 
-def _refusal(error: SpecError) -> dict[str, str]:
-    return {"code": error.code, "field": error.details["field"], "message": error.message, "hint": error.hint}
+def _refusal(error: SpecError) -> dict[str, Any]:
+    """Return where and why a job is refused, with the amounts that its hint names: they are what would be taken."""
+    amounts = re.findall(r"[0-9]+(?:\.[0-9]+)?", error.hint) if error.details["field"].startswith("price") else []
+    return {"code": error.code, "field": error.details["field"], **({"amounts": amounts} if amounts else {})}
 
 
 # ---- files at random ----
@@ -331,6 +344,7 @@ _SOURCES = (
     f"ipfs://{_CID}/a/b",
     "ipfs://bafynonsense",
     "https://a.b/c",
+    "https://u:p@a.b/c",
     "ftp://x",
     "./data",
     "",

@@ -7,19 +7,19 @@ from typing import Any
 
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import NOW, node_fields
 from tests.web.vectors._plain import plain
 
-COUNT = 200
+COUNT = 30
 
 
 def cases() -> dict[str, Any]:
     """Return nodes with what is said of them, and the stakes that keep a node active."""
-    random = Random("status")
+    random = _chance.source("status")
     minimums = [0, 1, 2, 3, 10**18, 2**80 - 1]
     return {
-        "nodes": [_case(random) for _ in range(COUNT)],
+        "nodes": [_case(random) for _ in _chance.rows(COUNT)],
         "activeStake": [{"in": plain(one), "out": plain(formulas.active_stake(one))} for one in minimums],
     }
 

@@ -19,6 +19,7 @@ from hearth.storage.cid import Cid
 from hearth.storage.unixfs import Link
 from hearth.storage.unixfs.names import Names, _caseless
 from tests.web.refused import code_of
+from tests.web.vectors import _chance
 from tools.web_tables.unixfs import LATER
 
 _SCRIPTS = (
@@ -53,7 +54,7 @@ def cases() -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="hearth-vectors-") as folder:
         trees = [_imported(Path(folder) / str(at), recipe) for at, recipe in enumerate(_trees())]
         files = [_split(Path(folder) / f"file-{at}", *one) for at, one in enumerate(_files())]
-    chance = random.Random("names")
+    chance = _chance.source("names")
     hashed = [chance.randbytes(size) for size in (*range(40), 63, 64, 65, 255)]
     return {
         "trees": trees,
@@ -72,7 +73,7 @@ def cases() -> dict[str, Any]:
 
 
 def _trees() -> list[Any]:
-    chance = random.Random("trees")
+    chance = _chance.source("trees")
     chunk = unixfs.CHUNK_BYTES
     sizes = (0, 1, 31, 32, 255, 1000, chunk - 1, chunk, chunk + 1, 2 * chunk, 3 * chunk + 7)
     many: dict[str, Any] = {"many": 300, "prefix": "copy-", "size": 1000, "seed": 1}
@@ -97,7 +98,7 @@ def _trees() -> list[Any]:
     trees += [[["ok", [1, 1]], [name, [1, 2]]] for name in refused]
     trees += [[[one, [1, 1]], [two, [1, 1]]] for one, two in (("Makefile", "makefile"), ("\u00fc", "u\u0308"))]
     trees += [[["sub", [["stra\u00dfe", []], ["STRASSE", [1, 1]]]]]]
-    return trees + [_random(chance, 0) for _ in range(30)]
+    return trees + [_random(chance, 0) for _ in _chance.rows(8)]
 
 
 def _nested(depth: int, name: str) -> Any:
@@ -247,7 +248,7 @@ def _names() -> list[tuple[bytes, str]]:
 
 
 def _unseen() -> list[tuple[int, int]]:
-    from tools.web_tables import unixfs as table
+    from tools.web_tables import text as table
 
     return list(table._unseen())
 

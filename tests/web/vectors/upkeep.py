@@ -33,7 +33,7 @@ from keeper.config import Config
 from keeper.decide import decide
 from keeper.fleet import Fleet, encode_node
 from keeper.snapshot import JobRow, ParentWord, Snapshot, UnitRow
-from tests.web.vectors import _drawn
+from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import NOW, node_fields, terms_words
 from tests.web.vectors._plain import plain
 from tests.web.vectors.network import NETWORK
@@ -75,14 +75,20 @@ class Case:
 
 def cases() -> dict[str, Any]:
     """Return jobs and nodes with what is to be done about them, and the calls that do it for `payee`."""
-    random = Random("upkeep")
+    random = _chance.source("upkeep")
     return {
         "network": NETWORK.as_dict(),
         "payee": PAYEE,
         "fee": str(FEE),
         "prices": [str(price) for price in PRICES],
-        "cases": [_written(_case(random)) for _ in range(COUNT)],
+        "cases": _chance.telling((_written(_case(random)) for _ in _chance.rows(COUNT)), _kinds, 1),
     }
+
+
+def _kinds(row: dict[str, Any]) -> set[Any]:
+    """Return what is done, of a unit or of an array's rest, and at which prices of gas it is worth it."""
+    tasks = {(task["does"], task["index"] == "0", *task["worth"]) for task in row["tasks"]}
+    return {*tasks, ("silent", len(row["silent"])), len(row["tasks"])}
 
 
 def _written(case: Case) -> dict[str, Any]:

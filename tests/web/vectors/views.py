@@ -29,11 +29,12 @@ from hearth.protocol.types import (
     UnitFlag,
 )
 from tests.kit import build
+from tests.web.vectors import _chance
 from tests.web.vectors._drawn import NOW, drawn_policy, drawn_terms, drawn_unit, terms_words
 from tests.web.vectors._plain import outcome, plain
 
 JUDGE = "0x" + "7b" * 20
-COUNT = 62
+COUNT = 10
 LOG = Log("", (), b"", 1, bytes(32), bytes(32), 0)
 
 
@@ -74,8 +75,8 @@ class _Case:
 
 def cases() -> Any:
     """Return jobs with what is said of them, and words of storage with what they are."""
-    draw = random.Random(15)
-    chance = [(case := _job(draw), draw.sample(_looks(case), min(4, len(_looks(case))))) for _ in range(COUNT)]
+    draw = _chance.source("views 2")
+    chance = [(case := _job(draw), draw.sample(_looks(case), min(4, len(_looks(case))))) for _ in _chance.rows(COUNT)]
     return {
         "jobs": [_written(case, looks) for case, looks in [*chance, *((case, _looks(case)) for case in _edges())]],
         "storage": _storage(draw),
@@ -208,7 +209,8 @@ def _facts(view: JobView) -> dict[str, Any]:
         "finished": view.finished,
         "delivered": view.delivered,
         "unpaidUntil": view.unpaid_until,
-        "counts": view.counts,
+        "tally": view.tally,
+        "told": {"word": view.words[0], "text": view.words[1]},
         "ok": view.ok,
         "failed": view.failed,
         "verdict": view.verdict,

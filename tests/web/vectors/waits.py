@@ -12,26 +12,30 @@ from hearth.market.reads import Posted, UnitView
 from hearth.protocol import words
 from hearth.protocol.parents import Condition, Parent
 from hearth.protocol.types import Accused, JobId, State, Terms, TermsFlag, Unit
+from tests.web.vectors import _chance
 from tests.web.vectors._drawn import NOW, drawn_policy, drawn_terms, drawn_unit, terms_words
 from tests.web.vectors.parents import _words
 from tests.web.vectors.views import LOG, _Head
 
-COUNT = 120
+COUNT = 20
 
 
 def cases() -> Any:
     """Return blocked jobs with their parents' words and terms, and what is said of them."""
-    draw = random.Random(17)
+    draw = _chance.source("waits 11")
     known = [word for word in _words() if _stands(word)]
-    return [_case(draw, known) for _ in range(COUNT)]
+    return [_case(draw, known) for _ in _chance.rows(COUNT)]
 
 
 def _stands(word: int) -> bool:
+    """Say whether the chain may hold a word: a unit that is settled has an outcome."""
     try:
-        _is_job(word)
+        if not _is_job(word) or words.is_header(word):
+            return True
+        unit = words.unpack_unit(word)
     except ValueError:
         return False
-    return True
+    return unit.state is not State.SETTLED or bool(unit.outcome)
 
 
 def _case(draw: random.Random, known: list[int]) -> dict[str, Any]:
@@ -63,7 +67,9 @@ def _case(draw: random.Random, known: list[int]) -> dict[str, Any]:
 def _parent(draw: random.Random, known: list[int]) -> ParentView:
     word = draw.choice(known)
     if draw.random() < 0.5:
-        word = words.pack_unit(replace(drawn_unit(draw), flags=type(Unit().flags)(0)))
+        unit = replace(drawn_unit(draw), flags=type(Unit().flags)(0))
+        # What is settled has an outcome.
+        word = words.pack_unit(unit if unit.outcome or unit.state is not State.SETTLED else Unit(State.RUNNING))
     posted = None
     if _is_job(word):
         terms: Terms = drawn_terms(draw, drawn_policy(draw))

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from hearth.protocol import words
+from tests.web.vectors import _chance
 from tests.web.vectors._plain import outcome, plain
 from tools.web_tables.words import camel
 
@@ -28,7 +29,7 @@ _TYPED: dict[str, tuple[str, Callable[[int], Any], Callable[[Any], int] | None]]
 
 def cases() -> dict[str, Any]:
     """Return layouts with words and values, lanes that are too small for a value, and the words of whole values."""
-    random = Random("words")
+    random = _chance.source("words")
     return {
         "unpack": [case for name, layout in words.WORDS.items() for case in _unpacked(random, name, layout)],
         "pack": [case for name, layout in words.WORDS.items() for case in _packed(name, layout)],
@@ -50,8 +51,7 @@ def _all_ones(layout: words.Word) -> int:
 
 def _unpacked(random: Random, name: str, layout: words.Word) -> list[dict[str, Any]]:
     full = _all_ones(layout)
-    lanes = [1 << shift for _, shift in layout.placed]
-    taken = [0, full, *lanes, *(_any_word(random, layout) for _ in range(DRAWN))]
+    taken = [0, full, *(_any_word(random, layout) for _ in _chance.rows(DRAWN))]
     refused = [1 << layout.bits, full | 1 << layout.bits, 1 << 300, -1]
     return [
         {"layout": camel(name), "word": hex(word), **outcome(lambda word=word: words.unpack(layout, word))}
@@ -84,7 +84,7 @@ def _word(call: Callable[[], int]) -> dict[str, Any]:
 def _typed(random: Random, name: str) -> list[dict[str, Any]]:
     lanes, unpack, pack = _TYPED[name]
     layout = words.WORDS[lanes]
-    drawn = [_any_word(random, layout) for _ in range(8)]
+    drawn = [_any_word(random, layout) for _ in _chance.rows(2)]
     if name == "unit":
         drawn += [word & ~0xFF | state | result << 4 for word in drawn for state, result in ((2, 1), (10, 8), (11, 0))]
     if name == "header":

@@ -49,6 +49,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[test_disk.
     """A rig whose home has 64 MiB, of which 8 are the floor, and two volumes of 64 MiB each beside it."""
     # As often for the time in which this disk fills as every quarter of a second for a real one.
     monkeypatch.setattr("worker.attempt.underway.GUARD_SECONDS", 0.01)
+    monkeypatch.setattr("worker.runtimes.base.TMP_BYTES", 0)
     with ExitStack() as stack:
         home = stack.enter_context(small_disk(tmp_path / "home", 64 * MIB))
         volumes = [stack.enter_context(small_disk(tmp_path / "volumes" / str(at), 64 * MIB)) for at in range(2)]

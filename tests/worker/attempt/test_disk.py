@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +27,12 @@ from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
 from worker.attempt.folder import Folder, Folders, folders_in
 from worker.attempt.task import Bounds, Task
-from worker.decide import LeaseKey
+from worker.attempt.underway import LOOK_SECONDS, Underway
+from worker.decide import MAX_TRIES, LeaseKey
 from worker.disk import Disk
 from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
-from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
+from worker.runtimes import docker_janitor
+from worker.runtimes.base import LogSink, Room, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
 LABEL = f"disk-{os.getpid()}-3-"
@@ -132,6 +135,7 @@ class Rig(Jobs):
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Rig]]:
     """What makes a rig on a disk of 64 MiB, with volumes of 8 MiB each."""
     monkeypatch.setattr("worker.attempt.executor.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("worker.runtimes.base.TMP_BYTES", 0)  # what a module's /tmp may hold is more than these disks
     with ExitStack() as stack:
 
         def make(volumes: int = 0, **changes: Any) -> Rig:
@@ -258,8 +262,8 @@ def unnamed(rig: Rig, out: Path) -> None:
 def test_guard__disk_filled_by_a_file_without_a_name__that_attempt_is_stopped_and_others_go_on(
     made: Callable[..., Rig],
 ) -> None:
-    """What a cheat gains: nothing. The disk is full for as long as it takes to kill the program, the journals have
-    room meanwhile, and the worker tries again, then gives the lease back without a slash."""
+    """The journals have room while the disk is full. This runtime does not look at what its program takes, so the one
+    that takes the most is stopped, and tried again; a container's is looked at, and ends as over its cap."""
     rig = made(reserve=32 * MIB)
     assert Disk(rig.home, 0).spare.hold()
     rig.runtime.program = lambda out: unnamed(rig, out)
@@ -270,6 +274,210 @@ def test_guard__disk_filled_by_a_file_without_a_name__that_attempt_is_stopped_an
     assert free_bytes(rig.home) > 32 * MIB
     rig.runtime.program = lambda out: (out / "done").write_bytes(b"ok") and None
     assert rig.run(rig.task(tries=2)).outcome == Outcome.OK
+
+
+class Telling(Scripted):
+    """A runtime whose programs are told what their run takes of the disk, by the index of their unit."""
+
+    def __init__(self, programs: dict[int, Callable[[Path, Room], RunStatus]]) -> None:
+        super().__init__(lambda out: None)
+        self.programs = programs
+
+    def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
+        status = self.programs[request.index](request.out_dir, request.room)
+        return RunResult(RunStatus.CANCELLED if cancel.is_set() else status)
+
+
+def test_guard__one_run_takes_more_than_its_job_names__it_alone_goes_and_the_one_with_more_by_name_stays(
+    made: Callable[..., Rig],
+) -> None:
+    """What a cheat gains: nothing. What has no name was seen by nobody once, and the honest attempt was stopped."""
+    rig = made(reserve=32 * MIB)
+    going, over = threading.Event(), threading.Event()
+
+    relieve, count = rig.executor._underway._relieve, [0]
+
+    def counted() -> None:
+        relieve()
+        count[0] += 1
+
+    rig.executor._underway._relieve = counted  # type: ignore[method-assign]
+
+    def honest(out: Path, room: Room) -> RunStatus:
+        room.watched = room.seen = True
+        (out / "result").write_bytes(bytes(16 * MIB))
+        going.set()
+        assert over.wait(20)
+        return RunStatus.OK
+
+    def greedy(out: Path, room: Room) -> RunStatus:
+        room.watched = True
+        with open(out / "ballast", "wb") as file:
+            os.unlink(out / "ballast")
+            file.write(bytes(40 * MIB))
+            wait(lambda: room.tight, 20)
+            looks = count[0]
+            wait(lambda: count[0] > looks + 2, 20)  # the guard has had time to choose
+            room.over = True
+        return RunStatus.OUTPUT_OVER_CAP
+
+    rig.means.runtimes = {"wasm": Telling({0: honest, 1: greedy})}
+    other = LeaseKey(KEY.job, 1, 1)
+    rig.executor.start(rig.task(cap=20 * MIB))
+    assert going.wait(20)
+    rig.executor.start(rig.task(key=other))
+    wait(lambda: len(rig.executor.active()) == 1)
+    over.set()
+    wait(lambda: not rig.executor.active())
+    ends = [rig.journal.entry(key) for key in (KEY, other)]
+    assert [(entry.phase, entry.outcome) for entry in ends if entry] == [
+        (Phase.DONE, Outcome.OK),
+        (Phase.DONE, Outcome.EXIT),
+    ]
+    assert rig.executor.starved == 0
+
+
+def test_start__room_that_another_attempt_may_still_take__waits_until_that_has_ended(made: Callable[..., Rig]) -> None:
+    """What a job names is there for it: two that were begun on the same room would leave one of them without."""
+    rig = made(reserve=8 * MIB)
+    going, over = threading.Event(), threading.Event()
+
+    def program(out: Path) -> None:
+        (out / "done").write_bytes(b"ok")
+        going.set()
+        assert over.wait(20)
+
+    rig.runtime.program = program
+    other = LeaseKey(KEY.job, 1, 1)
+    rig.executor.start(rig.task(cap=40 * MIB))
+    assert going.wait(20)
+    assert Disk(rig.home, rig.reserve).has(40 * MIB)
+    assert 0 < rig.executor.unpromised() < 30 * MIB  # and no unit is taken for what it has claimed
+    rig.executor.start(rig.task(key=other, cap=40 * MIB))
+    wait(lambda: [one.phase for one in rig.executor.active() if one.key == other] == ["waiting for room on the disk"])
+    # And what nobody may have beyond what his job names is looked for meanwhile.
+    wait(lambda: [one.room.tight for one in rig.executor.active() if one.key == KEY] == [True])
+    assert rig.executor.unpromised() < 0  # nor for what the other waits for
+    over.set()
+    wait(lambda: not rig.executor.active())
+    for key in (KEY, other):
+        entry = rig.journal.entry(key)
+        assert entry is not None and (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OK), entry
+
+
+def test_start__result_that_the_store_here_has_no_room_for__others_keep_to_what_they_named_meanwhile(
+    made: Callable[..., Rig],
+) -> None:
+    """What others were promised does not hold up a result; what they have beyond that does, and is looked for."""
+    rig = made(reserve=8 * MIB)
+    rig.means.stores_here = True
+    going, over = threading.Event(), threading.Event()
+
+    def done(out: Path, room: Room) -> RunStatus:
+        (out / "done").write_bytes(bytes(16 * MIB))
+        (rig.home / "others").write_bytes(bytes(34 * MIB))
+        return RunStatus.OK
+
+    def goes_on(out: Path, room: Room) -> RunStatus:
+        going.set()
+        assert over.wait(60)
+        return RunStatus.OK
+
+    rig.means.runtimes = {"wasm": Telling({0: done, 1: goes_on})}
+    other = LeaseKey(KEY.job, 1, 1)
+    rig.executor.start(rig.task(key=other, cap=20 * MIB))
+    assert going.wait(20)
+    rig.executor.start(rig.task(cap=17 * MIB))
+    wait(lambda: [one.room.tight for one in rig.executor.active() if one.key == other] == [True])
+    assert [one.phase for one in rig.executor.active() if one.key == KEY] == ["waiting for room on the disk"]
+    (rig.home / "others").write_bytes(bytes(20 * MIB))
+    wait(lambda: KEY not in [one.key for one in rig.executor.active()])
+    assert [one.key for one in rig.executor.active()] == [other]
+    over.set()
+    wait(lambda: not rig.executor.active())
+    entry = rig.journal.entry(KEY)
+    assert entry is not None and (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OK), entry
+
+
+def test_start__program_fails_while_the_disk_was_full__is_tried_again_and_then_believed(
+    made: Callable[..., Rig],
+) -> None:
+    """A disk that another fills for a moment is no result of this job's; and who fills it and fails costs no stake."""
+    rig = made(reserve=32 * MIB)
+
+    def fails(out: Path, room: Room) -> RunStatus:
+        room.watched = True
+        fill(rig.home / "others")
+        wait(lambda: room.tight, 20)
+        (rig.home / "others").unlink()
+        return RunStatus.EXIT
+
+    rig.means.runtimes = {"wasm": Telling({0: fails})}
+    entry = rig.run(rig.task())
+    assert (entry.phase, entry.detail) == (Phase.BROKEN, "it failed while this machine's disk was full")
+    entry = rig.run(rig.task(tries=MAX_TRIES))
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT)
+    # A second run would not be over in time.
+    entry = rig.run(rig.task(seconds=20, key=LeaseKey(KEY.job, 0, 2)))
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT)
+
+
+def test_lacked_room__another_run_was_over_its_cap__until_its_own_end(tmp_path: Path) -> None:
+    """The disk may have been full for less than the guard sleeps: that another took too much is told later."""
+    underway = Underway(folders_in(tmp_path), Disk(tmp_path, 0))
+    honest, greedy = underway.enter(KEY), underway.enter(LeaseKey(KEY.job, 1, 1))
+    assert honest is not None and greedy is not None
+    honest.takes_room = True
+    assert not underway.lacked_room(honest)
+    greedy.room.over = True
+    assert underway.lacked_room(honest) and not underway.lacked_room(greedy)
+    underway.leave(greedy.key)
+    assert underway.lacked_room(honest)
+    underway.leave(KEY)
+
+
+def test_await_claim__two_that_are_tried_again__begin_apart_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger that took all room between two looks failed each try of an honest attempt beside its own."""
+    underway, until = Underway(folders_in(tmp_path), Disk(tmp_path, 0)), time.monotonic() + 3_600
+    stranger, honest, fresh = (underway.enter(LeaseKey(KEY.job, index, 1)) for index in range(3))
+    assert stranger is not None and honest is not None and fresh is not None
+    monkeypatch.setattr("worker.attempt.underway.RETRY_SECONDS", 0.01)
+    underway.await_claim(MIB, until, stranger, again=True)
+    underway.await_claim(MIB, until, fresh)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(underway.await_claim, MIB, until, honest, again=True)
+        while not honest.waits:
+            assert not waiting.done()
+        assert honest.claim == 0
+        stranger.claim = 0  # its run has ended
+        waiting.result(10)
+    monkeypatch.setattr("worker.attempt.underway.APART_SECONDS", 0.0)
+    underway.await_claim(MIB, until, stranger, again=True)
+    assert honest.claim == stranger.claim == MIB
+    for work in (stranger, honest, fresh):
+        underway.leave(work.key)
+
+
+@pytest.mark.parametrize("waited", [False, True], ids=["before its time", "after it"])
+def test_relieve__one_that_nobody_could_look_at__goes_and_never_the_one_that_was_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: bool
+) -> None:
+    """The guard of the disk stopped the honest one for what a stranger's mappings hid: it had more by name."""
+    underway = Underway(folders_in(tmp_path), Disk(tmp_path, 0))
+    honest, stranger = underway.enter(KEY), underway.enter(LeaseKey(KEY.job, 1, 1))
+    assert honest is not None and stranger is not None
+    for work in (honest, stranger):
+        work.takes_room = work.room.watched = True
+    honest.room.seen, honest.room.taken = True, 40 * MIB
+    monkeypatch.setattr("worker.attempt.underway.LOOK_SECONDS", 0.0 if waited else 3_600.0)
+    underway._relieve()
+    assert [honest.stop.is_set(), stranger.stop.is_set()] == [False, waited]
+    # Its own runtime ends it before that, as over its cap, and not as a failure of this machine.
+    assert LOOK_SECONDS > docker_janitor.LOOK_SECONDS
+    for work in (honest, stranger):
+        underway.leave(work.key)
 
 
 def test_guard__disk_filled_from_outside__deletes_dead_data_and_leaves_alone_what_a_stop_would_not_help(
@@ -367,7 +575,7 @@ def test_start__journal_that_the_disk_refuses__leaves_no_attempt_behind(made: Ca
 def test_start__outputs_of_holes__are_left_out_in_time_and_stop_is_heard(made: Callable[..., Rig], told: str) -> None:
     """What a cheat gains: nothing. 64 GiB of holes take a second to make and minutes to hash, past the lease's end, and
     a lease that is given back so late costs its node a part of the bond: the run is over, and is paid without them."""
-    rig = made()
+    rig = made(1)  # no home of these tests has room for what the job may leave
 
     def program(out: Path) -> None:
         with open(out / "holes", "wb") as file:
@@ -461,7 +669,7 @@ def test_guard__fault_of_its_own__is_logged_and_it_looks_again(
         (out / "filler").unlink()
 
     rig.runtime.program = program
-    rig.run(rig.task(cap=1 << 30))
+    rig.run(rig.task())
     assert len(looks) > 2
 
 

@@ -27,11 +27,11 @@ from hearth.storage.stores import FolderStore, MemoryStore, open_store
 from tests.storage.test_unixfs import SHARD, put
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs
-from worker.attempt import executor, folder, supply, upload
+from worker.attempt import executor, folder, sandbox, supply, upload
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
 from worker.attempt.folder import folders_in
-from worker.attempt.task import Bounds, Task
+from worker.attempt.task import Bounds, Notice, Task
 from worker.decide import MAX_TRIES, LeaseKey
 from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
@@ -530,6 +530,42 @@ def hung(rig: Rig) -> Hung:
     rig.runtime = Hung()
     rig.open()
     return rig.runtime
+
+
+@pytest.mark.parametrize(("billing", "used"), [(Billing.METERED, 0), (Billing.FUEL, 17)])
+def test_hand_in__program_that_runs__is_ended_and_what_it_left_is_a_result(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, billing: Billing, used: int
+) -> None:
+    """A7: of a cancelled unit whose time was paid there was neither log nor output."""
+    now = classmethod(lambda cls, seconds, margin, used: cls(time.monotonic(), time.monotonic() + 60, used))
+    monkeypatch.setattr(Notice, "given", now)
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("spin"), billing=billing), 600, 1.0))
+    wait(lambda: (rig.home / "jobs" / str(KEY) / "out" / "done").is_file())
+    assert rig.executor.hand_in(KEY, 5, 17) and not rig.executor.hand_in(KEY, 5, 17)
+    entry = rig.finished()
+    assert (entry.phase, entry.outcome, entry.used) == (Phase.DONE, Outcome.TIMEOUT, used)
+    result, report = rig.result(entry), rig.report(entry)
+    assert (result["outcome"], result["status"], report["detail"]) == ("timeout", "cancelled", sandbox.NOTICED)
+    assert report["logs"]["cid"] and report["used"] == used
+    rig.store.fetch(cids.parse(result["outputs"]["cid"]), tmp_path / "got")
+    assert (tmp_path / "got" / "done").read_text() == "1"
+
+
+def test_hand_in__lease_lost_meanwhile__ends_without_a_result(rig: Rig, hung: Hung) -> None:
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1))
+    hung.running.wait(10)
+    assert rig.executor.hand_in(KEY, 600, 0)
+    rig.executor.stop(KEY, "the lease is gone")
+    assert rig.finished().phase is Phase.ENDED
+    assert not rig.executor.hand_in(KEY, 600, 0)
+
+
+@pytest.mark.parametrize(("seconds", "margin", "kept"), [(120, 30, 30), (120, 100, 40), (3, 30, 2.5), (0, 30, 2.5)])
+def test_notice__given__leaves_a_margin_of_a_third_and_what_a_submit_takes(
+    seconds: int, margin: int, kept: float
+) -> None:
+    notice = Notice.given(seconds, margin, 0)
+    assert notice.margin == pytest.approx(kept)
 
 
 def test_stop__lease_lost__ends_the_run_and_deletes_its_data(rig: Rig, hung: Hung) -> None:

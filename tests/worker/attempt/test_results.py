@@ -111,14 +111,13 @@ def test_refusal_document__result_outcome__refused(outcome: Outcome) -> None:
         results.refusal_document(job=b"", index=0, attempt=1, node=1, outcome=outcome, why="")
 
 
-def test_outcomes__every_status_but_the_silent_two__maps_to_the_chain() -> None:
-    assert set(RunStatus) - set(results.OUTCOMES) == {RunStatus.CANCELLED, RunStatus.BROKEN}
+def test_outcomes__every_status_but_the_silent_one__maps_to_the_chain() -> None:
+    assert set(RunStatus) - set(results.OUTCOMES) == {RunStatus.BROKEN}
     failed = {status for status, outcome in results.OUTCOMES.items() if outcome.is_result and outcome is not Outcome.OK}
     assert failed == set(RunStatus) - {
         RunStatus.OK,
         RunStatus.BAD_INPUT,
         RunStatus.IMAGE_MISSING,
-        RunStatus.CANCELLED,
         RunStatus.BROKEN,
     }
     assert {results.OUTCOMES[RunStatus.BAD_INPUT], results.OUTCOMES[RunStatus.IMAGE_MISSING]} == {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hearth.base.files import delete_tree, free_bytes
-from hearth.protocol.types import NodeId
+from hearth.protocol.types import NodeId, Outcome
 from tests.kit import build
 from tests.kit.disks import MIB, need_mounts, small_disk
 from tests.worker.attempt.jobs import KEY, Jobs
@@ -27,6 +27,7 @@ from worker.journal import AttemptJournal, Phase
 from worker.runtimes import docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits, used_bytes
 from worker.runtimes.docker import DockerRuntime
+from worker.runtimes.docker_janitor import Looker, Unreclaimed
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -123,17 +124,35 @@ def test_run__preallocated_without_a_volume__is_counted_by_blocks(runtime: Docke
     assert "bytes of disk" in result.detail
 
 
-def test_run__unnamed_without_a_volume__is_not_seen(runtime: DockerRuntime, tmp_path: Path) -> None:
-    """Control, and what `hearth worker doctor` warns of: here only the worker's guard of the disk is left."""
-    result = run(runtime, tmp_path, UNNAMED.format(size=160 * MIB, seconds=1), None)
-    assert (result.status, result.stdout) == (RunStatus.OK, b"[]\n")
+def test_run__unnamed_without_a_volume__is_counted_where_the_disk_lacks_more_than_names_show(
+    runtime: DockerRuntime, tmp_path: Path
+) -> None:
+    result = run(runtime, tmp_path, UNNAMED.format(size=160 * MIB, seconds=600), None)
+    assert result.status is RunStatus.OUTPUT_OVER_CAP, (result, result.stderr)
+    assert "bytes of disk" in result.detail
 
 
-def test_guard__container_fills_the_disk_by_a_file_without_a_name__is_killed_and_tried_again_later(
+def test_run__engine_that_starts_no_janitor__is_asked_once_and_the_run_goes_on(
+    runtime: DockerRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control: without the look nothing is seen. Nobody pays for an engine's trouble, nor is it asked at every poll."""
+    asked: list[Looker] = []
+
+    def start(looker: Looker) -> None:
+        asked.append(looker)
+        raise Unreclaimed("no janitor")
+
+    monkeypatch.setattr(Looker, "start", start)
+    result = run(runtime, tmp_path, UNNAMED.format(size=160 * MIB, seconds=2), None)
+    assert (result.status, result.stdout, len(asked)) == (RunStatus.OK, b"[]\n", 1)
+
+
+def test_guard__container_fills_the_disk_by_a_file_without_a_name__is_over_its_cap(
     runtime: DockerRuntime, tmp_path: Path
 ) -> None:
     """What a cheat gains: nothing. Without volumes the disk of the worker is full for a moment, its journals are
-    written all the same, and the room comes back with the container's end."""
+    written all the same, and the room comes back with the container's end, which is a result: an attempt that was
+    stopped as if the machine had failed would be given up in the end, for a part of the stake."""
     jobs = Jobs(tmp_path)
     everything = UNNAMED.replace("range({size} >> 22)", "range(1000)").replace(
         "os.write(held[-1], bytes(1 << 22))", "put(held[-1])"
@@ -162,7 +181,7 @@ def test_guard__container_fills_the_disk_by_a_file_without_a_name__is_killed_and
         executor.start(Task(KEY, jobs.terms(spec), 60, 1.0))
         wait(lambda: not executor.active())
         entry = journal.entry(KEY)
-        assert entry is not None and (entry.phase, executor.starved) == (Phase.BROKEN, 1), entry
-        assert "disk was full" in entry.detail
+        assert entry is not None and (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT), entry
+        assert "the cap of" in entry.detail and executor.starved == 0
         assert not disk.short
         journal.close()

@@ -176,7 +176,7 @@ def test_prepare__worker_that_fails_once_an_image_is_there__does_not_keep_it(
     """Whatever it fails by: an image that is kept and not counted is bytes that docker.keep_images never sees."""
     image, ledger = fresh(api), tmp_path / "images.json"
     with monkeypatch.context() as faulty:
-        faulty.setattr(subject, "refuse_image", lambda facts: facts["no such key"])
+        faulty.setattr(subject, "refuse_image", lambda facts, version: facts["no such key"])
         with pytest.raises(KeyError):
             runtime_of(rules(ledger=ledger)).prepare(image)
     assert not is_here(api, image) and json.loads(ledger.read_text())["images"] == {}
@@ -351,6 +351,24 @@ def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
     assert subject.refuse_image({"Config": {"Env": None}}) is None
 
 
+@pytest.mark.parametrize(
+    ("image", "machine", "said"),
+    [
+        (("linux", "amd64"), ("linux", "amd64"), ""),
+        (("linux", "arm64"), ("linux", "amd64"), "the image is for linux/arm64, and this machine is linux/amd64"),
+        (("windows", "amd64"), ("linux", "amd64"), "windows/amd64"),
+        (("", ""), ("linux", "amd64"), ""),
+        (("linux", "amd64"), ("", ""), ""),
+    ],
+)
+def test_refuse_image__of_another_machine__named(image: tuple[str, str], machine: tuple[str, str], said: str) -> None:
+    """An engine starts it all the same: its program ends at once by an error, which is paid as the program's own."""
+    facts = dict(zip(("Os", "Architecture"), image, strict=True))
+    refused = subject.refuse_image(facts, dict(zip(("Os", "Arch"), machine, strict=True)))
+    assert (refused is None) is (said == "")
+    assert refused is None or (refused.status is RunStatus.IMAGE_MISSING and said in refused.detail)
+
+
 UNPACKED = "failed to register layer: Error processing tar file("
 
 
@@ -358,6 +376,8 @@ UNPACKED = "failed to register layer: Error processing tar file("
     ("said", "status", "why"),
     [
         ("manifest for x not found: manifest unknown", RunStatus.IMAGE_MISSING, "does not have it"),
+        ("no matching manifest for linux/arm64/v8 in the manifest list", RunStatus.IMAGE_MISSING, "than linux/arm64,"),
+        ("no match for platform in manifest: linux/amd64: not found", RunStatus.IMAGE_MISSING, "other platforms than"),
         ("pull access denied for x, repository does not exist", RunStatus.IMAGE_MISSING, "does not have it"),
         ("Get https://r/v2/: dial tcp: connect: connection refused", RunStatus.BROKEN, "does not answer"),
         ("Get https://r/v2/: dial tcp: lookup r: no such host", RunStatus.BROKEN, "does not answer"),

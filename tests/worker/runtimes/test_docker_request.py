@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from hearth.spec import image_config
 from worker import gpu
-from worker.runtimes import docker, docker_engine, docker_images, docker_request
+from worker.runtimes import docker, docker_engine, docker_images, docker_places, docker_request
 from worker.runtimes.base import Level, RunRequest, RunResult, RunStatus, SandboxLimits
 
 DIGEST = "sha256:" + "ab" * 32
@@ -41,9 +42,12 @@ def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
     config = docker_request.container_config(request(), {"EPOCHS": "3"}, cpus=3)
     asked = config["HostConfig"]
     assert config["Image"] == f"python@{DIGEST}" and config["Cmd"] == ["python3", "train.py"]
-    assert config["User"] == "65534:65534" and config["WorkingDir"] == "/job"
-    assert config["Env"] == ["EPOCHS=3", "NVIDIA_VISIBLE_DEVICES=void"]
-    assert config["Labels"] == {"hearth.unit": "n7-job-0", "hearth.janitor": "0"} and config["NetworkDisabled"] is True
+    assert config["User"] == "60706:65534" and config["WorkingDir"] == "/job"
+    assert config["Env"] == ["USER=nobody", "EPOCHS=3", "NVIDIA_VISIBLE_DEVICES=void"]
+    assert (
+        config["Labels"] == {"hearth.unit": "n7-job-0", "hearth.janitor": "0", "hearth.user": "60706"}
+        and config["NetworkDisabled"] is True
+    )
     assert config["Healthcheck"] == {"Test": ["NONE"]} and config["StopTimeout"] == 5
     assert asked["NetworkMode"] == "none" and asked["ReadonlyRootfs"] is True and asked["Privileged"] is False
     assert asked["CapDrop"] == ["ALL"] and "CapAdd" not in asked
@@ -125,9 +129,8 @@ def test_container_config__other_runtime__named_and_nothing_more() -> None:
     assert (asked["Runtime"], asked["PidsLimit"], asked["Memory"]) == ("crun", 99, 1 << 30)
 
 
-def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_ours() -> None:
-    facts = docker_request.ImageFacts(volumes=("/data", "/out", "/in"))
-    tmpfs = docker_request.container_config(request(), {}, facts, cpus=1)["HostConfig"]["Tmpfs"]
+def test_container_config__volumes_of_the_image__capped_tmpfs() -> None:
+    tmpfs = docker_request.container_config(request(), {}, ("/data",), cpus=1)["HostConfig"]["Tmpfs"]
     assert set(tmpfs) == {"/tmp", "/data"}
     assert "size=2000" in tmpfs["/data"] and "noexec" in tmpfs["/data"]
 
@@ -178,26 +181,81 @@ def test_run__gpu_that_is_no_uuid__refused(uuid: str) -> None:
     assert result.status is RunStatus.BROKEN and "UUID" in result.detail
 
 
+FOLDERS = ("/data", "/var/lib/x", "/in", "/job", "/out", "/tmp", "/tmp/x", "/dev/shm", "/proc/x", "/outer", "/in.d/x")
+HIDING = ("/out/data", "/out/a/b", "/in/x", "/job/src")
+"""What an image's volumes would take away from a job: its outputs, its inputs."""
+NO_FOLDERS = ("/", "/proc", "/dev")
+SPELLINGS = ("{}", "{}/", "/{}", "//{}", "/.{}", "{}/.", "{}//")
+
+
+def spelled(folders: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(folder, spelling.format(folder)) for folder in folders for spelling in SPELLINGS]
+
+
+@pytest.mark.parametrize(("folder", "volume"), spelled(FOLDERS))
+def test_refuse_image__volume_that_a_sandbox_can_have__a_bounded_folder_of_one_name(folder: str, volume: str) -> None:
+    """An engine puts its own volume where what is asked for has another name: on the host's disk, without a cap, or
+    over the outputs."""
+    image = {"Volumes": {volume: {}, folder: {}}}
+    assert docker_images.refuse_image({"Config": image}) is None
+    volumes = image_config.volumes_of(image)
+    assert volumes == (() if folder in ("/in", "/job", "/out") else (folder,))
+    asked = docker_request.container_config(request(), {}, volumes, cpus=1)["HostConfig"]
+    assert folder in {*asked["Tmpfs"], *(mount["Target"] for mount in asked["Mounts"])}
+    assert not set(asked["Tmpfs"]) & {mount["Target"] for mount in asked["Mounts"]}
+
+
 @pytest.mark.parametrize(
-    ("volume", "good"),
-    [
-        *((path, True) for path in ("/data", "/data/", "/var/lib/x", "/in", "/out", "/tmp", "/dev/shm", "/proc/x")),
-        *((path, False) for path in ("/", "//", "/.", "/../..", "data", "", "/proc", "//proc/", "/dev/.", "/x/../y")),
-    ],
+    "volume",
+    [*(volume for _, volume in spelled((*HIDING, *NO_FOLDERS))), "/out/../out/x", "/../..", "/x/../y", "data", ""],
 )
-def test_refuse_image__volume__where_a_sandbox_can_have_it(volume: str, good: bool) -> None:
-    refused = docker_images.refuse_image({"Config": {"Volumes": {volume: {}}}})
-    assert (refused is None) is good
-    if refused is not None:
-        assert refused.status is RunStatus.IMAGE_MISSING and "build it without" in refused.detail
+def test_refuse_image__volume_that_no_sandbox_has_or_that_hides_a_jobs_data__refused_by_name(volume: str) -> None:
+    refused = docker_images.refuse_image({"Config": {"Volumes": {volume: {}, "/data": {}}}})
+    assert refused is not None and refused.status is RunStatus.IMAGE_MISSING
+    assert repr(volume) in refused.detail and "build it without" in refused.detail
+
+
+LINKS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
+    "none": ({}, ("/data",), ""),
+    "/out elsewhere": ({"/out": "/data"}, (), ""),
+    "a volume elsewhere": ({"/var/run": "/run"}, ("/var/run/x",), ""),
+    "a volume into /tmp": ({"/data": "/tmp/data"}, ("/data",), ""),
+    "/out to /tmp": ({"/out": "/tmp"}, (), "link at /out"),
+    "/out below /in": ({"/out": "/in/out"}, (), "link at /out"),
+    "/tmp to /out": ({"/tmp": "/out"}, (), "link at /tmp"),
+    "/in and /job to one": ({"/in": "/x", "/job": "/x"}, (), "link at /in"),
+    "/out to the root": ({"/out": "/"}, (), "link at /out"),
+    "/out to the engine's shm": ({"/out": "/dev/shm"}, (), "link at /out"),
+    "/out among the engine's files": ({"/out": "/etc"}, (), "link at /out"),
+    "a volume to /out": ({"/data": "/out"}, ("/data",), "VOLUME"),
+    "a volume below /out": ({"/data": "/out/data"}, ("/data",), "VOLUME"),
+    "a volume below a link to /out": ({"/data": "/out"}, ("/data/a/b",), "VOLUME"),
+    "a volume to /in": ({"/data": "/in"}, ("/data",), "VOLUME"),
+    "a volume to the root": ({"/data": "/"}, ("/data",), "VOLUME"),
+    "a volume where /out leads": ({"/out": "/data"}, ("/data",), "VOLUME"),
+    "a volume over where /out leads": ({"/out": "/data/x"}, ("/data",), "VOLUME"),
+}
+
+
+@pytest.mark.parametrize("case", LINKS)
+def test_place_fault__links_of_an_image__refused_where_one_folder_hides_another(case: str) -> None:
+    links, volumes, said = LINKS[case]
+
+    def look(path: str) -> dict[str, Any] | None:
+        if path in links:
+            return {"mode": docker_places.SYMLINK | 0o777, "linkTarget": links[path]}
+        return {"mode": 0o755, "linkTarget": ""} if path.count("/") == 1 else None
+
+    fault = docker_places.place_fault(look, volumes)
+    assert said in fault if said else fault == ""
 
 
 def test_refuse_image__more_volumes_than_a_sandbox_takes__refused_with_their_number() -> None:
     def volumes(count: int) -> dict[str, Any]:
         return {"Config": {"Volumes": {f"/{number}": {} for number in range(count)}}}
 
-    assert docker_images.refuse_image(volumes(docker_images.MAX_VOLUMES)) is None
-    refused = docker_images.refuse_image(volumes(docker_images.MAX_VOLUMES + 1))
+    assert docker_images.refuse_image(volumes(image_config.MAX_VOLUMES)) is None
+    refused = docker_images.refuse_image(volumes(image_config.MAX_VOLUMES + 1))
     assert refused is not None and "65 volumes, more than 64" in refused.detail
 
 
@@ -342,3 +400,13 @@ def test_import__runtime_module__does_not_load_the_sdk() -> None:
     root = Path(__file__).resolve().parents[3]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_free_user__others_that_run__are_somebody_else() -> None:
+    first, second = docker_request.GUEST_UIDS[:2]
+    assert docker_request.free_user([], 0) == first
+    assert docker_request.free_user([{"hearth.user": str(first)}, {}, {"hearth.user": "x"}], 0) == second
+    last = docker_request.GUEST_UIDS[-1]
+    assert docker_request.free_user([{"hearth.user": str(last)}], len(docker_request.GUEST_UIDS) - 1) == first
+    everybody = [{"hearth.user": str(user)} for user in docker_request.GUEST_UIDS]
+    assert docker_request.free_user(everybody, 1) == second, "more containers than users: two share one"

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.disks import MIB, small_disk
 from tools import build_janitor
 from worker.runtimes import docker_janitor
-from worker.runtimes.base import Level
+from worker.runtimes.base import Level, measure
 
 PROGRAM = build_janitor.FOLDER / f"janitor-{ {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), 'none') }"
 OWNER, GUEST = 60_502, 65_534
@@ -78,6 +79,76 @@ def test_janitor__kernel_that_refuses__says_so(out: Path) -> None:
     as_guest(out, "mkdir a; echo 1 > a/f")
     done = subprocess.run([PROGRAM], cwd=out, check=False, user=OWNER, group=OWNER, extra_groups=[])
     assert done.returncode == 1 and (out / "a").stat().st_uid == GUEST
+
+
+HOLDER = """
+import mmap, os, socket, sys, threading
+def unnamed(size):
+    fd = os.open("out/x", os.O_CREAT | os.O_RDWR)
+    os.unlink("out/x")
+    os.write(fd, bytes(size))
+    return fd
+one = unnamed(1 << 20)
+again = os.dup(one)
+mapped = unnamed(2 << 20)
+held = mmap.mmap(mapped, 4096)
+os.close(mapped)
+def apart():
+    assert ctypes.CDLL(None, use_errno=True).unshare(0x400) == 0
+    kept = unnamed(4 << 20)
+    ready.set()
+    threading.Event().wait()
+import ctypes
+ready = threading.Event()
+threading.Thread(target=apart, daemon=True).start()
+ready.wait()
+near, far = socket.socketpair()
+sent = unnamed(8 << 20)
+socket.send_fds(near, [b"x"], [sent])
+os.close(sent)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_janitor__look__counts_names_and_what_has_none_however_it_is_held(tmp_path: Path) -> None:
+    """Open, mapped, in a table of one thread alone, and on its way between sockets, where it can be told, not measured.
+
+    The container is a word of this process's own control groups, which every process here has."""
+    with small_disk(tmp_path / "disk", 32 * MIB) as disk:
+        (disk / "out" / "a" / "b").mkdir(parents=True)
+        (disk / "out" / "a" / "b" / "f").write_bytes(bytes(MIB))
+        (disk / "out" / "a").chmod(0)
+        holder = subprocess.Popen(
+            [sys.executable, "-c", HOLDER], cwd=disk, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        looker = None
+        try:
+            assert holder.stdout is not None and holder.stdout.readline() == "ready\n"
+            looker = subprocess.Popen([PROGRAM, "look", ":/"], cwd=disk / "out", stdout=subprocess.PIPE, text=True)
+            assert looker.stdout is not None
+            size, entries, blocks, deep, unnamed, unnamed_size, unnamed_blocks, adrift, partial = map(
+                int, looker.stdout.readline().split()
+            )
+            tree = measure(disk / "out")
+            assert (size, entries, blocks) == (tree.size, tree.entries, tree.blocks) == (MIB, 3, MIB)
+            assert (deep, unnamed, unnamed_size, unnamed_blocks, partial) == (0, 3, 7 * MIB, 7 * MIB, 0)
+            # Other programs of this machine may have some on their way as well.
+            assert adrift >= 1
+        finally:
+            for process in (holder, looker):
+                if process is not None:
+                    process.kill()
+                    process.wait()
+
+
+def test_janitor__look_at_a_container_without_processes__counts_names_alone(tmp_path: Path) -> None:
+    """Control: of a container that has no process nothing without a name is counted, and it goes on until one came."""
+    looker = subprocess.Popen([PROGRAM, "look", "no such container"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert looker.stdout is not None
+    assert [looker.stdout.readline() for _ in range(2)] == ["0 0 0 0 0 0 0 0 0\n"] * 2
+    looker.kill()
+    looker.wait()
 
 
 def test_look_at_janitor__who_takes_outputs_back__root_a_program_or_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from hearth.base.wasm_engine import engine_of
+from hearth.protocol.wasi import ENGINE_CONFIG
 from tests.worker.runtimes import engines
 from tests.worker.runtimes.engines import ENGINES, MIB, NUMPY, Kind, rules
 from tests.worker.wasm_tools import command, from_text
@@ -34,7 +36,7 @@ HARMLESS = {
     *("console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout"),
     *("tty", "urandom", "zero"),
 }
-OF_OURS = {"HEARTH_UNIT", "HEARTH_UNITS", "NVIDIA_VISIBLE_DEVICES", "PATH", "HOME", "HOSTNAME", "LC_CTYPE"}
+OF_OURS = {"USER", "HEARTH_UNIT", "HEARTH_UNITS", "NVIDIA_VISIBLE_DEVICES", "PATH", "HOME", "HOSTNAME", "LC_CTYPE"}
 JOB_KEYS = {"Image", "Cmd", "WorkingDir", "Labels"}
 """The keys of the create call that say what is run, and deny nothing."""
 GROUPS = {
@@ -152,7 +154,9 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Guest]:
 
 def sees_user(it: Guest) -> None:
     status = it.inside["status"]
-    assert {*status["Uid"].split(), *status["Gid"].split(), *status["Groups"].split()} == {"65534"}
+    assert {*status["Gid"].split(), *status["Groups"].split()} == {"65534"}
+    (user,) = set(status["Uid"].split())
+    assert int(user) in docker_request.GUEST_UIDS
 
 
 def sees_capabilities(it: Guest) -> None:
@@ -500,7 +504,7 @@ def child(tmp_path_factory: pytest.TempPathFactory) -> Child:
 def sees_module(_: Child) -> None:
     import wasmtime
 
-    engine = wasm_child.make_engine()
+    engine = engine_of(ENGINE_CONFIG)
     store = wasmtime.Store(engine)
     store.set_fuel(1000)
     store.set_epoch_deadline(1)

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from hearth.protocol.wasi import CHARGES, MAX_MODULE_BYTES
+from hearth.base.wasm_engine import engine_of
+from hearth.protocol.wasi import CHARGES, ENGINE_CONFIG, MAX_MODULE_BYTES
 from tests.worker.wasm_tools import ROOT, command, from_c, from_text
 from worker.runtimes import base, walls, wasi_abi, wasi_files, wasm, wasm_child
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
@@ -151,7 +152,7 @@ def run_in_process(box: Box, request: RunRequest) -> str:
     read, write = os.dup(1), os.open(captured, os.O_CREAT | os.O_WRONLY)
     os.dup2(write, 1)
     try:
-        engine = wasm_child.make_engine()
+        engine = engine_of(ENGINE_CONFIG)
         clock = wasm_child.Clock(engine)
         clock.start()
         wasm_child.run(

@@ -461,8 +461,9 @@ const sizeOf = (logs: readonly Log[]): number => logs.reduce((sum, log) => sum +
 
 
 // A log as providers send it, so that it is read back as theirs are.
-export function asSent({ address, topics, data, blockNumber, blockHash, txHash, logIndex }: Log): Record<string, unknown> {
-  const place = { blockNumber: hexNumber(blockNumber), blockHash, transactionHash: txHash, logIndex: hexNumber(logIndex) };
+export function asSent({ address, topics, data, blockNumber, blockHash, txHash, txIndex, logIndex }: Log): Record<string, unknown> {
+  const turn = txIndex === undefined ? {} : { transactionIndex: hexNumber(txIndex) };
+  const place = { blockNumber: hexNumber(blockNumber), blockHash, transactionHash: txHash, ...turn, logIndex: hexNumber(logIndex) };
   return { address, topics, data, ...place };
 }
 

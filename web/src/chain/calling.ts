@@ -7,7 +7,7 @@ import { type Fees, type Purse, usualTip } from "../core/posting";
 import { refusalIn } from "../core/revert";
 import { ESCROW_READS } from "../generated/reads/escrow";
 import { TOKEN_READS } from "../generated/reads/token";
-import { amount, type Block, hexOf, quantity } from "./answers";
+import { amount, type Block, hexOf, isFromPool, quantity } from "./answers";
 import type { Market } from "./market";
 import { resultOf } from "./rpc";
 import { type View, viewOf } from "./view";
@@ -20,14 +20,16 @@ export interface Asked {
   readonly label: string;
 }
 
-// Read what gas costs at a block.
+// Read what gas costs at a block; where headers have no base fee, the provider's price of gas is it. Mirrors `fees` of
+// hearth/chain/rpc.py.
 export async function readFees({ rpc }: Market, at: Block): Promise<Fees> {
   const [block, tip] = await rpc.ask([
     { method: "eth_getBlockByHash", params: [at.hash, false] },
     { method: "eth_maxPriorityFeePerGas", params: [] },
   ]);
   const raw = resultOf(block, "a block") as Record<string, unknown> | null;
-  const base = amount(raw?.["baseFeePerGas"] ?? "0x0", "a base fee");
+  if (raw === null) throw new HearthError("RPC_ERROR", `the RPC does not have ${at.hash} now`, "look again");
+  const base = amount(raw["baseFeePerGas"] ?? (await rpc.one("eth_gasPrice", [])), "a base fee");
   return { base, tip: tip?.ok === true ? amount(tip.value, "a tip") : usualTip(base) };
 }
 
@@ -67,7 +69,7 @@ export async function dryRun(market: Market, call: Asked, from: Hex): Promise<vo
 // What became of a transaction: undefined while no block has it.
 export async function mined({ rpc }: Market, hash: Hex): Promise<{ readonly ok: boolean; readonly block: number } | undefined> {
   const raw = (await rpc.one("eth_getTransactionReceipt", [hash])) as Record<string, unknown> | null;
-  if (raw === null) return undefined;
+  if (raw === null || isFromPool(raw)) return undefined;
   return { ok: quantity(raw["status"], "a status") === 1, block: quantity(raw["blockNumber"], "a block") };
 }
 

@@ -3,7 +3,7 @@
 
 import { Course, needsSecond, type CourseTold } from "../core/course";
 import type { MarketEvent } from "../core/events";
-import { type Log, Strays } from "../core/logs";
+import { inOrder, type Log, Strays } from "../core/logs";
 import { eventsIn } from "../core/posted";
 import type { Block } from "./answers";
 import { Span } from "./logs";
@@ -55,7 +55,7 @@ export class CourseReader {
         logs.push(log);
         next += 1;
       }
-      await this.#add(logs.sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex));
+      await this.#add(inOrder(logs));
       this.#upTo = piece.to;
       tell(piece.to);
     }

@@ -109,8 +109,8 @@ export class Endpoint {
       byId.set((one as Record<string, unknown>)["id"], one as Record<string, unknown>);
     }
     return bodies.map(({ id }) => {
-      // A single request that cannot even be read is answered with the id null.
-      const one = byId.get(id) ?? (bodies.length === 1 && answers.length === 1 ? byId.get(null) : undefined);
+      // Some write a number back as text. A single request that cannot even be read is answered with the id null.
+      const one = byId.get(id) ?? byId.get(`${id}`) ?? (bodies.length === 1 && answers.length === 1 ? byId.get(null) : undefined);
       if (one === undefined) throw new ProviderFailed(this.name, "an answer to something else");
       return this.#said(one);
     });

@@ -1,8 +1,6 @@
 // Who governs a market, and the changes that its Steward holds. Mirrors read_changes and the reads beside it of
 // hearth/client/changes.py: logs name the changes, and each is believed as the Steward holds it at the same block.
 
-import type { Abi } from "viem";
-
 import { NODE_REGISTRY_READS } from "../generated/reads/node-registry";
 import { RULES_READS } from "../generated/reads/rules";
 import { STEWARD_READS } from "../generated/reads/steward";
@@ -20,7 +18,7 @@ import { unpackPolicy } from "../core/words";
 import { type Block, lies } from "./answers";
 import { Span } from "./logs";
 import type { Market } from "./market";
-import { type View, viewOf } from "./view";
+import { type View, type ViewAbi, viewOf } from "./view";
 
 // Changes whose states one request asks for.
 const AT_ONCE = 100;
@@ -38,7 +36,7 @@ export async function readGovernance(market: Market, at: Block): Promise<Read> {
   const { Steward, Rules, NodeRegistry } = network.contracts;
   const strays = new Strays();
   const seat = (name: string): View<Hex> => address(Steward, STEWARD_READS, "steward", name);
-  const of = (to: Hex, abi: Abi, label: string): readonly [View<Hex>, View<Hex>, View<number>] => [
+  const of = (to: Hex, abi: readonly ViewAbi[], label: string): readonly [View<Hex>, View<Hex>, View<number>] => [
     address(to, abi, label, "governor"),
     address(to, abi, label, "offered_governor"),
     viewOf(to, abi, label, "paused_until", [], seconds),
@@ -133,7 +131,7 @@ async function* events(market: Market, of: Hex, names: readonly EventName[], at:
   for await (const { logs } of market.past.logs(filter, range, new Span())) yield* eventsIn(logs, market.network, strays);
 }
 
-const address = (to: Hex, abi: Abi, label: string, name: string): View<Hex> =>
+const address = (to: Hex, abi: readonly ViewAbi[], label: string, name: string): View<Hex> =>
   viewOf(to, abi, label, name, [], (raw) => {
     if (typeof raw !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(raw)) throw lies("an answer that is no address");
     return raw.toLowerCase() as Hex;

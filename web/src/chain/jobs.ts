@@ -7,11 +7,13 @@ import { Strays } from "../core/logs";
 import { small } from "../core/numbers";
 import { endedBy, unpackParents } from "../core/parents";
 import { eventsIn, misplaced, type Posted, postedOf } from "../core/posted";
+import { stateWord, type Told } from "../core/state-words";
 import { asWritten, type StoredUnit, storedUnit } from "../core/stored";
 import { type Header, isTerminal, leasesOf, type Terms } from "../core/types";
-import { type JobView, stateOf, type Verdict, verdictOf, viewOf } from "../core/view";
+import { type JobView, stateOf, toldOf, type Verdict, verdictOf, viewOf } from "../core/view";
 import { isJob, type ParentView } from "../core/waits";
 import { unpackPosted } from "../core/words";
+import { STATE } from "../generated/states";
 import type { Block } from "./answers";
 import { lies } from "./answers";
 import { arraysOf, readLeases, readRows, type Row } from "./leases";
@@ -34,10 +36,12 @@ export interface Standing {
   readonly view: JobView;
 }
 
-// Where a walk through the list of all jobs goes on: the number of the next one, and the block of its post.
+// Where a walk through the list of all jobs goes on: the number of the next one, and the block of its post, or one after it
+// where contracts do not see the chain's own numbers of blocks (`numbered`).
 export interface Next {
   readonly number: number;
   readonly block: number;
+  readonly numbered: boolean;
 }
 
 // A job and its place in that list.
@@ -64,15 +68,18 @@ export class Jobs {
 
   constructor(readonly market: Market) {}
 
-  // Where the list of all jobs ends at a block; undefined while there is none.
-  end(overview: Overview): Next | undefined {
+  // Where the list of all jobs ends at the block of an overview; undefined while there is none.
+  end(overview: Overview, at: Pick<Block, "number">): Next | undefined {
     const { count, block } = asWritten(() => unpackPosted(overview.posted));
-    return count === 0n ? undefined : { number: small(count), block: small(block) };
+    if (count === 0n) return undefined;
+    const numbered = overview.number === at.number;
+    return { number: small(count), block: numbered ? small(block) : at.number, numbered };
   }
 
   // Read about `count` jobs, newest first, from where a walk is on. Only blocks around posts are asked for: each post
-  // names the block of the one before, so that a gap of any length costs nothing. Throws RPC_LIES where the logs do not
-  // lead from each job to the one before it.
+  // names the block of the one before, so that a gap of any length costs nothing. Where contracts see other numbers than
+  // those of the chain's own blocks, as on Arbitrum, all blocks are searched instead. Throws RPC_LIES where the logs do
+  // not lead from each job to the one before it. Mirrors `newest` of hearth/market/reads.py.
   page(next: Next | undefined, count: number): Promise<Page> {
     return this.market.sure(() => this.#page(next, count));
   }
@@ -87,12 +94,18 @@ export class Jobs {
       const here = new Map(piece.posts.map((one) => [one.number, one]));
       for (let one = here.get(at.number); one !== undefined; one = at === undefined ? undefined : here.get(at.number)) {
         found.push(one.posted);
-        at = one.number === 1 ? undefined : { number: one.number - 1, block: one.previous };
+        const { numbered } = before;
+        const block = numbered ? one.previous : one.posted.log.blockNumber;
+        at = one.number === 1 ? undefined : { number: one.number - 1, block, numbered };
         // The one before lies further back: the next piece begins there.
         if (at !== undefined && at.block < piece.from) break;
         if (found.length >= count) break;
       }
-      if (at === before) throw lies(`no log of the market's job ${before.number} up to block ${before.block}`);
+      if (at !== before) continue;
+      if (before.numbered || piece.from <= this.market.network.deployBlock) {
+        throw lies(`no log of the market's job ${before.number} up to block ${before.block}`);
+      }
+      at = { ...before, block: piece.from - 1 };
     }
     return { jobs: found, next: at };
   }
@@ -240,7 +253,14 @@ export const standingAt = (one: Standing, now: number): Standing => ({
   view: viewOf(one.posted.terms, one.header, one.view.stored, now),
 });
 
-// Name a job's state, as `hearth jobs` does.
+// Return how a job stands, as `hearth jobs` says it.
+export function toldOfStanding({ partial, header, view }: Standing): Told {
+  if (!partial) return toldOf(view);
+  const word = stateWord(header?.waiting === true ? STATE.BLOCKED : STATE.RUNNING);
+  return { word, text: word };
+}
+
+// Name a job's state, as the JSON of `hearth jobs` does.
 export const stateOfStanding = ({ partial, header, view }: Standing): string =>
   partial ? (header?.waiting === true ? "blocked" : "running") : stateOf(view);
 

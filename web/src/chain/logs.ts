@@ -5,7 +5,7 @@
 
 import { type Hex, hexNumber } from "../core/bytes";
 import { HearthError } from "../core/errors";
-import { type Log, logsOf } from "../core/logs";
+import { inOrder, type Log, logsOf } from "../core/logs";
 import { type Block, block, lies } from "./answers";
 import type { Ask, Said } from "./endpoint";
 import { type Rpc, TooMuch } from "./rpc";
@@ -129,10 +129,10 @@ export function asked(filter: Filter, piece: { from: number; to: number }): Reco
 export function checked(found: readonly Log[], filter: Filter, piece: { from: number; to: number }): Log[] {
   const seen = new Set<string>();
   for (const one of found) {
-    const place = `${one.blockHash} ${one.logIndex}`;
+    const place = `${one.blockHash} ${one.txHash} ${one.logIndex}`;
     if (!fits(one, filter) || one.blockNumber < piece.from || one.blockNumber > piece.to) throw lies("a log that was not asked for");
     if (seen.has(place)) throw lies("a log twice");
     seen.add(place);
   }
-  return [...found].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+  return inOrder(found);
 }

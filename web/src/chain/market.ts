@@ -83,8 +83,8 @@ export class Market {
     return this.past.forget();
   }
 
-  // Return the second of each block, and what each log's transaction came to; both are kept. A transaction that a reorg
-  // has put into another block is asked for again. Throws RPC_ERROR where the provider has one of them no more.
+  // Return the second of each block, and what each log's transaction came to, in maps that nobody changes; both are kept. A
+  // transaction that a reorg has put into another block is asked for again. Throws RPC_ERROR where the provider has one of them no more.
   async about(
     blocks: readonly Hex[],
     logs: readonly Log[],
@@ -99,19 +99,20 @@ export class Market {
         .map(([hash]) => [RECEIPT, hash] as const),
     ];
     for (let start = 0; start < asks.length; start += AT_ONCE) {
-      const some = asks.slice(start, start + AT_ONCE);
+      const part = asks.slice(start, start + AT_ONCE);
       const said = await this.rpc.ask(
-        some.map(([method, hash]) => ({ method, params: method === BY_HASH ? [hash, false] : [hash] })),
+        part.map(([method, hash]) => ({ method, params: method === BY_HASH ? [hash, false] : [hash] })),
       );
-      some.forEach(([method, hash], place) => {
+      part.forEach(([method, hash], place) => {
         const value = resultOf(said[place], method);
-        if (value === null) throw new HearthError("RPC_ERROR", `the RPC does not have ${hash} any more`, "look again");
-        if (method === RECEIPT) this.#receipts.set(hash, receipt(value, hash));
-        else this.#times.set(hash, named(block(value), hash).time);
+        const mined = method === RECEIPT ? receipt(value, hash) : undefined;
+        if (mined !== undefined) this.#receipts.set(hash, mined);
+        else if (method === BY_HASH && value !== null) this.#times.set(hash, named(block(value), hash).time);
+        else throw new HearthError("RPC_ERROR", `the RPC does not have ${hash} now`, "look again");
       });
     }
     this.past.keepTimes(new Map(untold.map((hash) => [hash, this.#times.get(hash) as number])));
-    return { times: this.#times, receipts: this.#receipts };
+    return { times: some(this.#times, blocks), receipts: some(this.#receipts, [...places.keys()]) };
   }
 
   // Read several views of one block in one round trip.
@@ -153,3 +154,7 @@ function named(found: Block, hash: Hex): Block {
   if (found.hash !== hash) throw lies("another block than was asked for");
   return found;
 }
+
+// What is known of some keys, in a map of its own.
+const some = <K, V>(known: ReadonlyMap<K, V>, keys: readonly K[]): ReadonlyMap<K, V> =>
+  new Map(keys.flatMap((key) => (known.has(key) ? [[key, known.get(key) as V] as const] : [])));

@@ -5,7 +5,7 @@ import { type Hex, hexWord } from "../core/bytes";
 import { stakeIn } from "../core/earnings";
 import type { HearthError } from "../core/errors";
 import { type MarketEvent, topicOf } from "../core/events";
-import type { Log } from "../core/logs";
+import { inOrder, type Log } from "../core/logs";
 import { eventsIn } from "../core/posted";
 import type { Node, Terms } from "../core/types";
 import { type Block, lies } from "./answers";
@@ -145,7 +145,7 @@ export class NodeReader {
   }
 
   #events(logs: readonly Log[]): MarketEvent[] {
-    const sorted = [...logs].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+    const sorted = inOrder(logs);
     return [...eventsIn(sorted, this.jobs.market.network, this.jobs.strays)];
   }
 

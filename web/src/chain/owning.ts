@@ -61,10 +61,11 @@ export async function readManifest(market: Market, node: number, head: Block): P
     const hash = last.log.txHash;
     const ask = async (method: string) => (await rpc.one(method, [hash])) as Record<string, unknown> | null;
     const [call, mined] = await Promise.all([ask("eth_getTransactionByHash"), ask("eth_getTransactionReceipt")]);
-    if (call === null || mined === null) return undefined;
+    const receipted = receipt(mined, hash);
+    if (call === null || receipted === undefined) return undefined;
     const [found, block] = [hexOf(call["hash"], "a transaction", 32), hexOf(call["blockHash"], "a block", 32)];
     if (found !== hash || block !== last.log.blockHash) throw madeUp(node, "by the transaction of another block");
-    if (!receipt(mined, hash).logs.some((log) => isSame(log, last.log))) throw madeUp(node, "that its transaction did not write");
+    if (!receipted.logs.some((log) => isSame(log, last.log))) throw madeUp(node, "that its transaction did not write");
     return carried(hexOf(call["input"], "a call's data"), last.manifest);
   }
   throw lies(`no log registers node ${node}`);

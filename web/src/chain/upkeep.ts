@@ -47,7 +47,7 @@ export class UnendedReader {
 
   async #read(at: Block): Promise<Unended> {
     const [overview] = await this.market.read(at, this.market.overview());
-    const end = this.#jobs.end(overview);
+    const end = this.#jobs.end(overview, at);
     const count = end?.number ?? 0;
     if (count > this.#known) {
       const { jobs } = await this.#jobs.page(end, Math.min(MOST_JOBS, count - this.#known));

@@ -1,7 +1,7 @@
 // Views of contracts: how one is asked, and how its answer reads. What no contract answers is RPC_LIES, whoever sent it.
 
-import type { Abi } from "viem";
-import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
+import type { AbiFunction } from "viem";
+import { decodeAbiParameters, encodeAbiParameters } from "viem/utils";
 
 import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
@@ -17,20 +17,28 @@ export interface View<T> {
   read(data: Hex): T;
 }
 
+// A view as tools/web_tables/reads.py has it: its selector is written there, not hashed on the way to the first page.
+export type ViewAbi = AbiFunction & { readonly selector: Hex };
+
 // A view by its ABI. Whatever its answer holds that `read` cannot take is the provider's doing.
 export function viewOf<T>(
   to: Hex,
-  abi: Abi,
+  abi: readonly ViewAbi[],
   contract: string,
   name: string,
   args: readonly unknown[],
   read: (raw: unknown) => T,
 ): View<T> {
+  const view = abi.find((one) => one.name === name);
+  if (view === undefined) throw new Error(`no view ${name}`);
   return {
     to,
     label: `${contract}.${name}`,
-    data: encodeFunctionData({ abi, functionName: name, args }),
-    read: (data) => read(decodeFunctionResult({ abi, functionName: name, data })),
+    data: `${view.selector}${encodeAbiParameters(view.inputs, args).slice(2)}`,
+    read: (data) => {
+      const values = decodeAbiParameters(view.outputs, data);
+      return read(values.length === 1 ? values[0] : values);
+    },
   };
 }
 

@@ -47,11 +47,11 @@ export class Books {
   }
 
   get locks(): Locks {
-    return this.#locks;
+    return new Map([...this.#locks].map(([controller, keys]) => [controller, new Map(keys)]));
   }
 
   get credits(): ReadonlyMap<Hex, bigint> {
-    return this.#credits;
+    return new Map(this.#credits);
   }
 
   // What a controller has locked under a key, 0 for nothing.

@@ -1,9 +1,8 @@
 // Canonical JSON (RFC 8785): one document, one byte string, one 32-byte name on chain.
 // Mirrors hearth/storage/canonical.py.
 //
-// Reading is a parser of its own: JSON.parse forgets what a canonical form is made of (1.0 and 1 are one number to it,
-// of two equal keys it keeps the last). What is read has objects without a prototype, so that no key of a stranger's,
-// `__proto__` included, is anything but a key.
+// What is read has objects without a prototype, so that no key of a stranger's, `__proto__` included, is anything but a
+// key.
 
 import { sha256, utf8 } from "./bytes";
 import { HearthError } from "./errors";
@@ -14,24 +13,12 @@ export type Json = null | boolean | number | string | readonly Json[] | JsonObje
 export type JsonObject = { readonly [key: string]: Json };
 
 const HINT = "hearth check job.yaml";
-const ESCAPED = /["\\\u0000-\u001f]/g;
-const SHORT_ESCAPES: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  "\\": "\\\\",
-  "\b": "\\b",
-  "\t": "\\t",
-  "\n": "\\n",
-  "\f": "\\f",
-  "\r": "\\r",
-};
 
 // Return the RFC 8785 bytes of a value made of plain objects, arrays, texts, whole numbers below 2^53, booleans and
 // null. Throws BAD_DOCUMENT for anything else (fractions, -0, bigint, half surrogate pairs, nesting beyond 64),
 // TOO_LARGE above 1 MiB.
 export function encode(value: unknown): Uint8Array<ArrayBuffer> {
-  const parts: string[] = [];
-  write(value, [], parts);
-  const bytes = utf8(parts.join(""));
+  const bytes = utf8(written(value));
   checkSize(bytes.length);
   return bytes;
 }
@@ -42,7 +29,15 @@ export function decode(bytes: Uint8Array): Json {
   checkSize(bytes.length);
   const text = fromUtf8(bytes);
   if (text === undefined) throw bad("the bytes are no text in UTF-8");
-  return new Reader(text).document();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw bad("the bytes are no JSON");
+  }
+  // Another order or spelling, white space, an equal key that JSON.parse leaves out: each would be written otherwise.
+  if (written(value) !== text) throw bad("the bytes are no canonical document (RFC 8785)");
+  return bare(value as Json);
 }
 
 // Return the 32 bytes that name a document on chain: sha2-256 of its canonical form. Throws as `encode` does.
@@ -53,6 +48,12 @@ export async function digest(value: unknown): Promise<Uint8Array<ArrayBuffer>> {
 // ---- writing ----
 
 type Path = (string | number)[];
+
+function written(value: unknown): string {
+  const parts: string[] = [];
+  write(value, [], parts);
+  return parts.join("");
+}
 
 function write(value: unknown, path: Path, parts: string[]): void {
   if (path.length + (typeof value === "object" && value !== null ? 1 : 0) > MAX_DEPTH) {
@@ -92,11 +93,7 @@ function writeObject(object: Readonly<Record<string, unknown>>, path: Path, part
 
 function quoted(text: string, path: Path): string {
   if (hasHalfPair(text)) throw bad(`${shown(path)} holds half a surrogate pair, which is no text`);
-  return `"${text.replace(ESCAPED, escape)}"`;
-}
-
-function escape(character: string): string {
-  return SHORT_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text); // whose spelling is the one of the RFC
 }
 
 function whole(value: number, path: Path): string {
@@ -120,113 +117,13 @@ function shown(path: Path): string {
 
 // ---- reading ----
 
-class Reader {
-  #at = 0;
-
-  constructor(readonly text: string) {}
-
-  document(): Json {
-    const value = this.#value(1);
-    if (this.#at < this.text.length) throw this.#not("something follows the document");
-    return value;
-  }
-
-  // Read a value; `level` is the nesting that a list or object here has. It recurses MAX_DEPTH deep at most.
-  #value(level: number): Json {
-    const first = this.text[this.#at];
-    if (first === '"') return this.#string();
-    if (first === "[" || first === "{") {
-      if (level > MAX_DEPTH) throw this.#not(`it is nested deeper than ${MAX_DEPTH}`);
-      this.#at += 1;
-      return first === "[" ? this.#list(level) : this.#object(level);
-    }
-    if (this.#took("null")) return null;
-    if (this.#took("true")) return true;
-    if (this.#took("false")) return false;
-    return this.#number();
-  }
-
-  #list(level: number): Json[] {
-    const list: Json[] = [];
-    if (this.#took("]")) return list;
-    do list.push(this.#value(level + 1));
-    while (this.#took(","));
-    this.#expect("]");
-    return list;
-  }
-
-  #object(level: number): JsonObject {
-    const object = Object.create(null) as Record<string, Json>;
-    if (this.#took("}")) return object;
-    let before: string | undefined;
-    do {
-      if (this.text[this.#at] !== '"') throw this.#not("a key is expected");
-      const key = this.#string();
-      // Below in UTF-16 code units, as JavaScript compares: neither another order nor a key that stands twice.
-      if (before !== undefined && !(before < key)) throw this.#not("keys are sorted, each of them once");
-      before = key;
-      this.#expect(":");
-      object[key] = this.#value(level + 1);
-    } while (this.#took(","));
-    this.#expect("}");
-    return object;
-  }
-
-  // Read a text, of which each character has one canonical spelling.
-  #string(): string {
-    const start = this.#at;
-    let found = "";
-    let from = start + 1;
-    for (let at = from; at < this.text.length; at += 1) {
-      const code = this.text.charCodeAt(at);
-      if (code === 0x22) {
-        this.#at = at + 1;
-        return found + this.text.slice(from, at);
-      }
-      if (code < 0x20) break;
-      if (code !== 0x5c) continue;
-      const [character, length] = unescaped(this.text.slice(at, at + 6));
-      if (length === 0) throw this.#not("a character is written in another way than the canonical one");
-      found += this.text.slice(from, at) + character;
-      from = at + length;
-      at = from - 1;
-    }
-    throw this.#not("a text has no end, or holds a control character");
-  }
-
-  #number(): number {
-    const digits = /-?(?:0|[1-9][0-9]{0,15})/y;
-    digits.lastIndex = this.#at;
-    const [found] = digits.exec(this.text) ?? [""];
-    const value = Number.parseInt(found, 10);
-    if (found === "" || !Number.isSafeInteger(value) || Object.is(value, -0)) {
-      throw this.#not("a value is expected: whole numbers are below 2^53");
-    }
-    this.#at += found.length;
-    return value;
-  }
-
-  #took(text: string): boolean {
-    if (!this.text.startsWith(text, this.#at)) return false;
-    this.#at += text.length;
-    return true;
-  }
-
-  #expect(text: string): void {
-    if (!this.#took(text)) throw this.#not(`${text} is expected`);
-  }
-
-  #not(why: string): HearthError {
-    return bad(`the bytes are no canonical document (RFC 8785): ${why}, at character ${this.#at}`);
-  }
-}
-
-// Read the escape that a text of six characters begins with: its character, and how long it is, 0 where it is none.
-function unescaped(text: string): [string, number] {
-  for (const [character, short] of Object.entries(SHORT_ESCAPES)) if (text.startsWith(short)) return [character, 2];
-  if (!/^\\u00[01][0-9a-f]/.test(text)) return ["", 0];
-  const character = String.fromCharCode(Number.parseInt(text.slice(2), 16));
-  return character in SHORT_ESCAPES ? ["", 0] : [character, 6];
+// Return a value whose objects have no prototype. It is no deeper than what was written of it.
+function bare(value: Json): Json {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(bare);
+  const object = Object.create(null) as Record<string, Json>;
+  for (const [key, item] of Object.entries(value)) object[key] = bare(item);
+  return object;
 }
 
 function checkSize(size: number): void {

@@ -50,32 +50,3 @@ async function* pieces(content: AsyncIterable<Uint8Array>, size: number): AsyncG
   }
   if (held > 0 || !any) yield chunk.slice(0, held);
 }
-
-// Read content by lengths, whatever the chunks that it comes in.
-export class ByteReader {
-  readonly #chunks: AsyncGenerator<Bytes>;
-  #chunk: Bytes = new Uint8Array();
-  #at = 0;
-
-  constructor(content: Content, chunkBytes = 1 << 20, path = "") {
-    this.#chunks = chunks(content, chunkBytes, path);
-  }
-
-  // Return the next `length` bytes, fewer at the end. Throws UNREADABLE.
-  async read(length: number): Promise<Bytes> {
-    const bytes = new Uint8Array(length);
-    let held = 0;
-    while (held < length) {
-      if (this.#at === this.#chunk.length) {
-        const next = await this.#chunks.next();
-        if (next.done || next.value.length === 0) return bytes.slice(0, held);
-        [this.#chunk, this.#at] = [next.value, 0];
-      }
-      const part = this.#chunk.subarray(this.#at, this.#at + length - held);
-      bytes.set(part, held);
-      held += part.length;
-      this.#at += part.length;
-    }
-    return bytes;
-  }
-}

@@ -3,7 +3,7 @@
 // does not show, or shows in another order, stands there by its number. Mirrors `dump_values` of hearth/spec/load.py.
 
 import { SPEC_TEXT } from "../generated/spec";
-import { UNSEEN } from "../generated/unixfs";
+import { UNSEEN } from "../generated/text";
 import type { Value, ValueMap } from "./yaml";
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;

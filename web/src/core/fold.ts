@@ -80,7 +80,7 @@ export class JobFold {
 
   // The touched units, by index; of a one-lease job always its one unit.
   get units(): readonly FoldedUnit[] {
-    return this.#units;
+    return [...this.#units];
   }
 
   // The header of an array as storage has it, null for a one-lease job.

@@ -73,12 +73,17 @@ export function fit(terms: Terms, policy: Policy, unit: Unit, best: Best, node: 
   const gate = nodeGate(node, askOf(terms, policy), look.now, look);
   if (gate !== GATE.FITS) return gate;
   if (node.operator.toLowerCase() === terms.submitter.toLowerCase()) return GATE.SUBMITTER;
-  if (read.node === node.id && !(look.claim && read.lapses > 0)) return GATE.EXCLUDED;
+  if (isExcluded(read, node.id, look.claim)) return GATE.EXCLUDED;
   if (!hasTime(topped(terms, unit), policy, look.now)) return GATE.NO_TIME;
   if (!look.claim) return GATE.FITS;
   const risen = claimCeiling(terms, policy, Math.max(0, look.now - claimsFrom(terms, policy, unit)));
   return askInForce(node, look.now) > risen ? GATE.PRICE : GATE.FITS;
 }
+
+// Say whether an OPEN unit (its lapse applied) excludes a node that proposes or claims it: which had it last may not have it
+// again, which let a proposal pass may claim it.
+export const isExcluded = (read: Unit, node: number, claim: boolean): boolean =>
+  read.node === node && !(claim && read.lapses > 0);
 
 function probationOf(terms: Terms, policy: Policy): bigint {
   if (terms.flags & TERMS_FLAG.NEWCOMERS || policy.probationPrice === 0n) return MAX_UINT;

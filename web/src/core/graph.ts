@@ -2,9 +2,10 @@
 // terms, whose hash holds their list; children are known by their posts alone.
 
 import { CONDITION, ENDED } from "../generated/parents";
-import { STATE } from "../generated/states";
+import { DONE, STATE } from "../generated/states";
 import type { Hex } from "./bytes";
 import { endedBy, type Parent } from "./parents";
+import { stateWord, type Told, unitWord } from "./state-words";
 import { nameOf } from "./types";
 import { isJob } from "./waits";
 import { isHeader, unpackHeader, unpackUnit } from "./words";
@@ -57,13 +58,22 @@ export function graphOf(center: Hex, parents: ReadonlyMap<Hex, readonly Parent[]
   return { jobs, edges, leftOut: all.length - jobs.length };
 }
 
-// Name a job's state by its own word, as `Lens.jobs` returns it: "unknown" for none of this market. Throws BAD_WORD.
-export function stateOfWord(word: bigint): string {
-  if (!isJob(word)) return "unknown";
-  if (!isHeader(word)) return nameOf(STATE, unpackUnit(word).state);
-  if (endedBy(word) !== ENDED.NOT_YET) return "ended";
+export const UNKNOWN = "unknown";
+
+// Say how a job stands by its own word, as `Lens.jobs` returns it. UNKNOWN is one of no job of this market, and an array that has
+// ended with units that are not done: their words say how (state-words.ts `arrayTold`). Throws BAD_WORD.
+export function toldOfWord(word: bigint): Told {
+  const told = (text: string): Told => ({ word: text, text });
+  if (!isJob(word)) return told(UNKNOWN);
+  if (!isHeader(word)) return told(unitWord(unpackUnit(word)));
   const header = unpackHeader(word);
-  return header.waiting ? "blocked" : header.touched > 0 ? "running" : "open";
+  const ended = endedBy(word);
+  if (ended === ENDED.WELL) return told(DONE);
+  if (ended === ENDED.OTHERWISE) {
+    if (header.touched === 0) return told(stateWord(STATE.CANCELLED));
+    return { word: header.failed === 0 ? stateWord(STATE.REFUNDED) : UNKNOWN, text: `${header.done} of ${header.leases} units ${DONE}` };
+  }
+  return told(stateWord(header.waiting ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN));
 }
 
 // Where each job of a picture stands: a column for each level, from what is waited for to what waits.

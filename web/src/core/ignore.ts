@@ -4,8 +4,9 @@
 // The library makes a regular expression of each rule. Here a rule is matched by marking all places that it may have
 // reached: a folder that somebody downloaded brings its own rules, and no rule may make the page hang.
 
-import { ALWAYS, LINE_ENDS, RULE_FILES, SPACES } from "../generated/ignore";
+import { ALWAYS, LINE_ENDS, RULE_FILES, SPACES, USUAL } from "../generated/ignore";
 import { HearthError } from "./errors";
+import { folded } from "./unicode";
 import { fromUtf8 } from "./unicode";
 
 // Says whether a relative path ("a/b") is left out.
@@ -29,10 +30,13 @@ const SLASH = 0x2f;
 const STAR = 0x2a;
 const HINT = "hearth check job.yaml";
 
+// Say whether a path is one that no job takes, by its last part and in whatever case that is written.
+export const noJobTakes: Ignore = (path, isDirectory) => always(folded(path.slice(path.lastIndexOf("/") + 1)), isDirectory);
+
 // Return the rules of a working directory: the standing ones, those of its .gitignore, those of its .hearthignore, as
-// far as there is one. `files` holds their bytes by name. Throws BAD_SPEC for what is not UTF-8 or malformed.
+// far as there is one, and what no file takes back. `files` holds their bytes by name. Throws BAD_SPEC for what is not UTF-8 or malformed.
 export function workdirRules(files: ReadonlyMap<string, Uint8Array>): Ignore {
-  const rules: string[] = [...ALWAYS];
+  const rules: string[] = [...USUAL];
   for (const name of RULE_FILES) {
     const bytes = files.get(name);
     if (bytes === undefined) continue;
@@ -40,7 +44,8 @@ export function workdirRules(files: ReadonlyMap<string, Uint8Array>): Ignore {
     if (text === undefined) throw bad(`workdir: ${name} cannot be read: it is not UTF-8`, "make it a UTF-8 text file");
     rules.push(text);
   }
-  return parseRules(rules.join("\n"));
+  const own = parseRules(rules.join("\n"));
+  return (path, isDirectory) => own(path, isDirectory) || noJobTakes(path, isDirectory);
 }
 
 // Return the function that says whether a path is left out; of the rules that match, the last decides.
@@ -182,3 +187,5 @@ function trimEnd(text: string, characters: string): string {
 function bad(why: string, hint: string): HearthError {
   return new HearthError("BAD_SPEC", why, hint);
 }
+
+const always = parseRules(ALWAYS.join("\n"));

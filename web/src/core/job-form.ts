@@ -131,12 +131,26 @@ export function sourceWord(data: ValueMap, where: Location, picked: string, name
   const given = valueAt(data, where);
   const own = typeof given === "string" && given !== "" && !given.includes("://") ? given : undefined;
   if (own !== undefined && !others.has(own)) return own;
-  const base = own ?? picked;
+  return freeName(own ?? picked, (word) => !others.has(word) && !named.has(word));
+}
+
+// A name, or with a number before its end where that one is not free.
+function freeName(base: string, isFree: (word: string) => boolean): string {
   const [, stem = base, end = ""] = /^(.+)(\.[^./]*)$/s.exec(base) ?? [];
   for (let count = 1; ; count += 1) {
     const word = count === 1 ? base : `${stem}-${count}${end}`;
-    if (!others.has(word) && !named.has(word)) return word;
+    if (isFree(word)) return word;
   }
+}
+
+// The values with a picked source at its place. An input that says no place inside the job gets one by the name of what was picked.
+export function withSource(data: ValueMap, where: Location, src: string, picked: string): ValueMap {
+  const changed = withValue(data, where, src);
+  const place = [...where.slice(0, -1), "dst"];
+  if (where[0] !== "inputs" || shownValue(valueAt(changed, place)) !== "") return changed;
+  const inputs = changed.get("inputs");
+  const taken = new Set(Array.isArray(inputs) ? inputs.map((_, at) => valueAt(changed, ["inputs", at, "dst"])) : []);
+  return withValue(changed, place, freeName(`/in/${picked}`, (word) => !taken.has(word)));
 }
 
 // What a reader typed into a field, as its value; nothing is nothing. Digits are a number only where a number belongs.

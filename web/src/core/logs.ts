@@ -12,6 +12,8 @@ export interface Log {
   readonly blockNumber: number;
   readonly blockHash: Hex;
   readonly txHash: Hex;
+  // The transaction's place among those of its block, where it is told.
+  readonly txIndex?: number;
   readonly logIndex: number;
 }
 
@@ -29,7 +31,7 @@ export function logsOf(answer: unknown): Log[] {
 
 function logOf(raw: unknown): Log {
   if (typeof raw !== "object" || raw === null) throw broken("no log");
-  const { address, topics, data, blockNumber, blockHash, transactionHash, logIndex } = raw as Record<string, unknown>;
+  const { address, topics, data, blockNumber, blockHash, transactionHash, transactionIndex, logIndex } = raw as Record<string, unknown>;
   if (!Array.isArray(topics) || topics.length > MOST_TOPICS) throw broken("topics that no log has");
   return {
     address: matching(ADDRESS, address, "an address"),
@@ -38,15 +40,28 @@ function logOf(raw: unknown): Log {
     blockNumber: quantity(blockNumber),
     blockHash: matching(HASH, blockHash, "a hash"),
     txHash: matching(HASH, transactionHash, "a hash"),
+    ...((transactionIndex ?? null) === null ? {} : { txIndex: quantity(transactionIndex) }),
     logIndex: quantity(logIndex),
   };
 }
 
+// Logs in the chain's order. There are chains whose log indexes count in each transaction: its own place counts before them, in
+// blocks of which every log tells it. A file's logs mostly do not, and may stand beside a provider's.
+export function inOrder(logs: readonly Log[]): Log[] {
+  const untold = new Set(logs.filter(({ txIndex }) => txIndex === undefined).map(({ blockNumber }) => blockNumber));
+  const turn = ({ blockNumber, txIndex = 0 }: Log): number => (untold.has(blockNumber) ? 0 : txIndex);
+  return [...logs].sort((a, b) => a.blockNumber - b.blockNumber || turn(a) - turn(b) || a.logIndex - b.logIndex);
+}
+
 // What a reader has stepped over: each log once, however often it was read.
 export class Strays {
-  // Where the first of them stand, and why each is a stray.
-  readonly first: string[] = [];
+  readonly #first: string[] = [];
   readonly #places = new Set<string>();
+
+  // Where the first of them stand, and why each is a stray.
+  get first(): readonly string[] {
+    return [...this.#first];
+  }
 
   get count(): number {
     return this.#places.size;
@@ -54,9 +69,9 @@ export class Strays {
 
   // Count a log that is stepped over.
   note(log: Log, why: string): void {
-    const place = `${log.blockHash}:${log.logIndex}`;
+    const place = `${log.blockHash}:${log.txHash}:${log.logIndex}`;
     if (this.#places.has(place)) return;
-    if (this.count < NAMED) this.first.push(`log ${log.logIndex} of block ${log.blockNumber}: ${why}`);
+    if (this.count < NAMED) this.#first.push(`log ${log.logIndex} of block ${log.blockNumber}: ${why}`);
     this.#places.add(place);
   }
 
@@ -65,12 +80,14 @@ export class Strays {
     if (this.count === 0) return "";
     const where = "under the market's addresses";
     const many = this.count === 1 ? `a log ${where} is` : `${this.count} logs ${where} are`;
-    return `${many} none that its contracts write, and stepped over: ${this.first.join("; ")}`;
+    return `${many} none that its contracts write, and stepped over: ${this.#first.join("; ")}`;
   }
 }
 
 function isRemoved(raw: unknown): boolean {
-  return typeof raw === "object" && raw !== null && Boolean((raw as { removed?: unknown }).removed);
+  const removed = typeof raw === "object" && raw !== null ? ((raw as { removed?: unknown }).removed ?? false) : false;
+  if (typeof removed !== "boolean") throw broken("a log that may be removed");
+  return removed;
 }
 
 function matching(form: RegExp, value: unknown, what: string): Hex {

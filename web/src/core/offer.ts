@@ -8,9 +8,9 @@ import { WORDS } from "../generated/words";
 import { HearthError } from "./errors";
 import type { Network } from "./network";
 import { floorDiv, minBig, small } from "./numbers";
-import { strip } from "./strip";
 import { slugOf, tierOfSlug } from "./tiers";
 import type { Offer } from "./types";
+import { trimmed } from "./unicode";
 import { formatRate, parseRate, parseSize } from "./units";
 import { zoneOf } from "./zones";
 
@@ -110,8 +110,8 @@ function field<T>(name: string, read: () => T): T {
 }
 
 function whole(name: string, text: string, least: number, top: number): number {
-  const trimmed = strip(text);
-  const number = /^[0-9]{1,9}$/.test(trimmed) ? Number.parseInt(trimmed, 10) : -1;
+  const digits = trimmed(text);
+  const number = /^[0-9]{1,9}$/.test(digits) ? Number.parseInt(digits, 10) : -1;
   if (number < least || number > top) throw refuse(name, `it is a whole number of ${least} to ${top}`, "");
   return number;
 }

@@ -1,8 +1,8 @@
 // Which open units a node could take now, and what keeps it from the others. Mirrors Workers.gates of hearth/client/workers.py.
 
-import { GATE, GATE_WORDS, STATE } from "../generated/states";
-import { fit, type Immutables } from "./gates";
-import { claimable, claimableFrom } from "./lapse";
+import { GATE, GATE_SENTENCES, STATE } from "../generated/states";
+import { fit, type Immutables, isExcluded } from "./gates";
+import { claimable, claimableFrom, withLapse } from "./lapse";
 import { until } from "./moments";
 import { askInForce } from "./status";
 import { bestOf, storedLease, type StoredUnit } from "./stored";
@@ -26,10 +26,11 @@ export function openingOf(view: JobView, node: Node, immutables: Immutables): Op
   const claim = claimable(terms, policy, stored.unit, now);
   const gate = fit(terms, policy, stored.unit, bestOf(stored), node, { ...immutables, now, claim });
   if (gate === GATE.FITS) return { index, gate, text: "it fits" };
-  const word = (GATE_WORDS as Readonly<Record<number, string>>)[gate] ?? "kept from it";
-  const rises = gate === GATE.PRICE ? claimableFrom(terms, policy, stored.unit, askInForce(node, now)) : null;
-  const text = rises === null ? `this node is ${word}` : `it can claim once the price has risen to its ask: from ${until(rises, now)}`;
-  return { index, gate, text };
+  const again = gate === GATE.EXCLUDED && !isExcluded(withLapse(stored.unit, bestOf(stored), policy, now), node.id, true);
+  const later = again ? "let it pass, and can claim it again" : "can claim once the price has risen to its ask";
+  const rises =
+    again || gate === GATE.PRICE ? claimableFrom(terms, policy, stored.unit, askInForce(node, now)) : null;
+  return { index, gate, text: rises === null ? GATE_SENTENCES[gate] : `it ${later}: from ${until(rises, now)}` };
 }
 
 const untouchedOf = ({ header, terms, units }: JobView): number | undefined =>

@@ -46,7 +46,7 @@ export function addedOf(text: string, node: Node, asset: Network["asset"]): bigi
 // Refuse a registration while they are paused, and of a key that works for a node of the same owner already. Throws PAUSED, REGISTERED.
 export function requireRegistrable(network: Pick<Network, "name">, ground: Ground, operator: Hex): void {
   if (ground.now < ground.pausedUntil) {
-    throw new HearthError("PAUSED", `new registrations on ${network.name} are paused until ${moment(ground.pausedUntil)}`, "come back then");
+    throw new HearthError("PAUSED", `new registrations on ${network.name} are paused until ${moment(ground.pausedUntil)}`, "come back after that");
   }
   const found = ground.owned.find(({ node, offered }) => node.operator === operator || offered === operator);
   if (found !== undefined) {
@@ -62,7 +62,7 @@ export function requireRegistrable(network: Pick<Network, "name">, ground: Groun
 export function requireNoAsk(node: Node, now: number): void {
   if (!node.offer.pending || now >= node.nextAskAt) return;
   const left = formatDuration(node.nextAskAt - now);
-  throw new HearthError("ASK_PENDING", `an ask waits for its notice, ${left} more, and one may wait at a time`, "come back then");
+  throw new HearthError("ASK_PENDING", `an ask waits for its notice, ${left} more, and one may wait at a time`, "come back after that");
 }
 
 // Refuse another offer while leases run. Throws BUSY.
@@ -76,7 +76,7 @@ export function requireIdle({ id, state: { busy } }: Node): void {
 export function requireUnbonded(node: Node, now: number): void {
   if (now < node.exitAt) {
     const left = formatDuration(node.exitAt - now);
-    throw new HearthError("UNBONDING", `node ${node.id} unbonds until ${moment(node.exitAt)}, ${left} more, and its stake is free only then`, "");
+    throw new HearthError("UNBONDING", `node ${node.id} unbonds until ${moment(node.exitAt)}, ${left} more, and its stake is free only then`, "finish it after that, or stay");
   }
   if (node.state.bond > 0n) throw new HearthError("BOND_LEFT", `node ${node.id} has leases whose results are not settled`, "wait until they are");
 }

@@ -14,6 +14,7 @@ import { maxSeconds, runtimeKind, runtimeOf, verifyMode } from "./spec";
 import type { Billing, Needs, Policy, Terms } from "./types";
 import {
   amountAtLeast,
+  amountAtMost,
   type Asset,
   formatAmount,
   formatDuration,
@@ -21,7 +22,9 @@ import {
   parseDuration,
   parseRate,
   rateAtLeast,
+  rateAtMost,
   showAmount,
+  showRate,
 } from "./units";
 import { deadlineIn } from "./when";
 
@@ -37,6 +40,10 @@ export interface Prices {
   readonly total: bigint;
 }
 
+// The keeper fee that is set aside for each attempt of a unit at this price, where nobody names one.
+export const autoKeeperFee = (price: bigint, policy: Policy): bigint =>
+  maxBig(policy.minKeeperFee, floorDiv(price, AUTO_KEEPER_SHARE));
+
 // The highest ceiling that `price.max_total` and `price.max_rate` allow, and the keeper fee. Everything rounds towards
 // paying less. Throws NO_PRICE, PRICE_TOO_SMALL with the smallest figure that works, BAD_PRICE for a fee or a sum out
 // of range, BAD_AMOUNT for another asset.
@@ -44,7 +51,7 @@ export function planPrices(spec: JobSpec, asset: Asset, policy: Policy): Prices 
   const { max_total: maxTotal, max_rate: maxRate } = spec.price;
   const [units, attempts, seconds] = [spec.array.units, spec.retry.attempts, maxSeconds(spec)];
   const fee = feeOf(spec, asset, policy);
-  const feeAt = (price: bigint): bigint => fee ?? maxBig(policy.minKeeperFee, floorDiv(price, AUTO_KEEPER_SHARE));
+  const feeAt = (price: bigint): bigint => fee ?? autoKeeperFee(price, policy);
   const jobCost = (price: bigint): bigint =>
     BigInt(units) * (price + BigInt(attempts) * feeAt(price)) + (spec.after.length > 0 ? feeAt(price) : 0n);
 
@@ -72,11 +79,11 @@ export function planPrices(spec: JobSpec, asset: Asset, policy: Policy): Prices 
     throw refuse(
       "price",
       "neither max_total nor max_rate is given: a job needs a price",
-      `add price: {max_total: "..."} or pass --max-total; the smallest that the contract takes is ${smallest}${why}`,
+      `add price: {max_total: "..."}; the smallest that the contract takes is ${smallest}${why}`,
       "NO_PRICE",
     );
   }
-  return checked(minBig(first, second), seconds, feeAt, jobCost, asset);
+  return checked(minBig(first, second), seconds, spec.limits.runtime, feeAt, jobCost, asset);
 }
 
 // How seconds are counted; auto is fuel where it is counted and no checkpoint is kept, else metered.
@@ -114,7 +121,7 @@ export function deadlineOf(spec: JobSpec, policy: Policy, now: number): number {
     const message = `${text} ${left}, and one attempt takes ${lease} s with its grace`;
     throw badDeadline(message, "raise limits.deadline or lower limits.runtime");
   }
-  if (moment >= LAST_SECOND) throw badDeadline(`${text} is too far away`, 'write "6h"');
+  if (moment >= LAST_SECOND) throw badDeadline(`${text} is too far away: ${SPEC_BOUNDS.lastYear}`, 'write "6h"');
   return moment;
 }
 
@@ -237,6 +244,7 @@ function feesWhy(attempts: number, feeEach: bigint, work: bigint, asset: Asset):
 function checked(
   ceiling: bigint,
   seconds: number,
+  runtime: string,
   feeAt: (price: bigint) => bigint,
   jobCost: (price: bigint) => bigint,
   asset: Asset,
@@ -244,8 +252,23 @@ function checked(
   const price = priceAt(ceiling, seconds);
   const total = jobCost(price);
   const { maxRate, maxEscrow } = SPEC_BOUNDS;
-  if (ceiling > maxRate || total > maxEscrow || feeAt(price) > maxRate) {
-    throw refuse("price", `${showAmount(total, asset)} is more than the chain can hold`, "lower the price");
+  if (ceiling > maxRate) {
+    const most = rateAtMost(maxRate, asset);
+    throw refuse(
+      "price",
+      `${showRate(ceiling, asset)} for a unit of ${runtime} is above the most that a job may pay: ${most}`,
+      `write max_total: "${amountAtMost(minBig(maxEscrow, jobCost(priceAt(maxRate, seconds))), asset)}" or max_rate: "${most}" at most`,
+    );
+  }
+  if (feeAt(price) > maxRate) {
+    const most = amountAtMost(maxRate, asset);
+    const message = `${showAmount(feeAt(price), asset)} is above the most that a job may pay a keeper: ${most}`;
+    throw refuse("price.keeper_fee", message, `write keeper_fee: "${most}" at most`);
+  }
+  if (total > maxEscrow) {
+    const most = amountAtMost(maxEscrow, asset);
+    const message = `${showAmount(total, asset)} in all is above the most that can be locked for a job: ${most}`;
+    throw refuse("price", message, `write max_total: "${most}" at most, or split the array`);
   }
   return { ceiling, keeperFee: feeAt(price), unitPrice: price, total };
 }

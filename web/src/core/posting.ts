@@ -7,13 +7,13 @@ import { GATE, UNIT_FLAG } from "../generated/states";
 import { type AttesterSet, judgeDataOf, requireSet } from "./attesters";
 import { type Hex, sha256, toHex } from "./bytes";
 import { HearthError } from "./errors";
-import { asksOf, type Fleet, type Gates, takers, workersInWords } from "./fleet";
+import { asksOf, backed, type Fleet, type Gates, gatesOf, takers, workersInWords } from "./fleet";
 import type { JobSpec } from "./model";
 import { moment } from "./moments";
 import type { Network } from "./network";
 import { maxBig, minBig } from "./numbers";
 import { endedBy, type Parent } from "./parents";
-import { planPrices, termsOf } from "./plan";
+import { planPrices, type Prices, termsOf } from "./plan";
 import { needsOf, type ResolvedSpec } from "./resolve";
 import { located, type LoadedSpec } from "./spec";
 import { nameOf, type Policy, type Terms } from "./types";
@@ -75,7 +75,7 @@ export function requireOpen(network: Network, pausedUntil: number, now: number):
     );
   }
   if (now < pausedUntil) {
-    throw new HearthError("PAUSED", `new posts on ${network.name} are paused until ${moment(pausedUntil)}`, "come back then");
+    throw new HearthError("PAUSED", `new posts on ${network.name} are paused until ${moment(pausedUntil)}`, "come back after that");
   }
 }
 
@@ -107,23 +107,36 @@ export function requireTaker(gates: Gates, enough: string | undefined): void {
   if (takers(gates) > 0) return;
   const priced = gates.get(GATE.PRICE) ?? 0;
   const all = [...gates.values()].reduce((sum, count) => sum + count, 0);
-  const hint = priced > 0 ? (enough ?? "raise the price; the list of workers shows the asks") : "look at the list of workers; or post it anyway";
+  const hint = enough ?? "look at the list of workers; or post it anyway";
   const code = priced > 0 && priced === all ? "PRICE_TOO_LOW" : "NO_WORKER";
   throw new HearthError(code, `no worker can take this job: ${workersInWords(gates)}`, hint);
 }
 
-// The price at which the cheapest fitting worker would take the job, as its author would write it; undefined for none.
+// The price at which a worker would take a job that none can take, as its author would write it: below the job's own where no
+// free stake covers its bond, else above it; undefined where neither helps.
 export function enoughFor(spec: JobSpec, fleet: Fleet, terms: Terms, policy: Policy, asset: Asset): string | undefined {
+  if (takers(gatesOf(fleet, terms, policy)) > 0) return undefined;
+  const lower = backed(fleet, terms, policy, asset);
   const [rate] = asksOf(fleet, terms, policy, true);
-  if (rate === undefined) return undefined;
-  const dear = pricedAt(spec, rate, asset);
-  const total = amountAtLeast(planPrices(dear, asset, policy).total, asset);
-  return `write max_total: "${total}", or max_rate: "${dear.price.max_rate}"; the list of workers shows the asks`;
+  const text = lower ?? (rate === undefined ? undefined : rateAtLeast(rate, asset));
+  if (text === undefined) return undefined;
+  let prices: Prices;
+  try {
+    prices = planPrices(pricedAt(spec, text), asset, policy);
+  } catch (error) {
+    if (error instanceof HearthError) return undefined; // a price that this market does not take
+    throw error;
+  }
+  const at = { ...terms, ceiling: prices.ceiling, keeperFee: prices.keeperFee };
+  if (takers(gatesOf(fleet, at, policy)) === 0) return undefined; // the job names its own keeper fee
+  const total = amountAtLeast(prices.total, asset);
+  if (lower !== undefined) return `lower the price to max_rate: "${lower}": its workers take no dearer job`;
+  return `write max_total: "${total}", or max_rate: "${text}"; the list of workers shows the asks`;
 }
 
-// A spec at another highest rate.
-export function pricedAt(spec: JobSpec, rate: bigint, asset: Asset): JobSpec {
-  return { ...spec, price: { ...spec.price, max_rate: rateAtLeast(rate, asset), max_total: null } };
+// A spec at another highest rate, as its author would write it.
+export function pricedAt(spec: JobSpec, rate: string): JobSpec {
+  return { ...spec, price: { ...spec.price, max_rate: rate, max_total: null } };
 }
 
 // What clients take for a tip where the provider names none.

@@ -37,16 +37,15 @@ export class Source {
     return null;
   }
 
-  // The error that tells all the problems; code, hint, line and field are the first one's.
+  // The error that tells all the problems, and each different hint once; code, line and field are the first one's.
   refuse(problems: readonly Problem[]): HearthError {
     const told = problems.map((one) => ({ line: this.lineOf(one.where), one }));
-    // A misspelt key explains the missing one beside it, so it comes first. Sorting keeps the order of equals.
-    const rank = (one: Problem): number => (one.code === "MISSING_KEY" ? 1 : 0);
-    told.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || rank(a.one) - rank(b.one));
+    told.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
     const first = told[0];
     if (first === undefined) throw new RangeError("there is no problem to tell");
-    const sentences = told.map(({ line, one }, at) => this.sentence(line, one, at > 0));
-    return new HearthError(first.one.code, sentences.join("\n"), first.one.hint, {
+    const sentences = told.map(({ line, one }) => this.sentence(line, one));
+    const hints = new Set(told.map(({ one }) => one.hint).filter((hint) => hint !== ""));
+    const details = {
       file: this.name,
       line: first.line,
       field: fieldName(first.one.where),
@@ -57,14 +56,14 @@ export class Source {
         hint: one.hint,
         code: one.code,
       })),
-    });
+    };
+    return new HearthError(first.one.code, sentences[0] as string, [...hints].join("; "), details, sentences.slice(1));
   }
 
-  private sentence(line: number | null, one: Problem, withHint: boolean): string {
+  private sentence(line: number | null, one: Problem): string {
     const place = line === null ? this.name : `${this.name}:${line}`;
     const field = fieldName(one.where);
-    const hint = withHint && one.hint ? ` (${one.hint})` : "";
-    return `${place}: ${field ? `${field}: ` : ""}${one.message}${hint}`;
+    return `${place}: ${field ? `${field}: ` : ""}${one.message}`;
   }
 }
 

@@ -5,7 +5,8 @@ import { VERDICT } from "../generated/states";
 import type { Hex } from "./bytes";
 import { type PaidCheckpoint, paidIn } from "./checkpoints";
 import { type EventNamed, isUnitEvent, type MarketEvent } from "./events";
-import { escrowAtPost, jobHolds } from "./money";
+import { escrowAtPost, jobHolds, leaseBudget, topped } from "./money";
+import { isTerminal } from "./types";
 import type { JobView } from "./view";
 import { unpackShare } from "./words";
 
@@ -56,6 +57,16 @@ export function receiptOf(
     keepers,
     refunded,
   };
+}
+
+// What is spent of a job's escrow so far: what neither is still locked nor came back.
+export const costOf = ({ escrow, stillLocked, refunded }: Receipt): bigint => escrow - stillLocked - refunded;
+
+// The same by a job's words alone; undefined once a lease has ended or cannot be taken any more, since it may have come back.
+export function costUntilAnEnd({ terms, header, units }: JobView): bigint | undefined {
+  if (header?.closed === true || units.some(({ state }) => isTerminal(state))) return undefined;
+  const toppedUp = units.reduce((sum, unit) => sum + leaseBudget(topped(terms, unit)) - leaseBudget(terms), 0n);
+  return escrowAtPost(terms) + toppedUp - jobHolds(terms, header, units);
 }
 
 // What a transaction gave back to a job's submitter, to owners of nodes for settling their own results, and to keepers.

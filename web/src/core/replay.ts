@@ -32,8 +32,8 @@ export type ResultEvent = EventNamed<"Submitted"> | EventNamed<"Finished">;
 
 export class Replay {
   readonly books = new Books();
-  readonly posted = new Map<Hex, Posted>();
-  readonly faults: string[] = [];
+  readonly #posted = new Map<Hex, Posted>();
+  readonly #faults: string[] = [];
   reclaimed = 0;
   readonly #units = new Map<string, UnitTold>();
   // What was told to be paid for a checkpoint, until a split follows.
@@ -44,21 +44,31 @@ export class Replay {
     readonly strays: Strays,
   ) {}
 
+  // Every job, in the order of the posts.
+  get posted(): ReadonlyMap<Hex, Posted> {
+    return new Map(this.#posted);
+  }
+
+  // How the events contradict themselves, or what they were compared with.
+  get faults(): readonly string[] {
+    return [...this.#faults];
+  }
+
   // Replay one event, in the order of the chain; what has no place in the books is counted as a stray and left out.
   add(event: MarketEvent): void {
     this.books.apply(event);
     if (event.name === "JobPosted") {
-      if (this.posted.has(event.jobId)) {
+      if (this.#posted.has(event.jobId)) {
         this.strays.note(event.log, `job ${event.jobId.slice(0, 14)} is posted already`);
         return;
       }
-      this.posted.set(event.jobId, postedOf(event, this.market));
+      this.#posted.set(event.jobId, postedOf(event, this.market));
     }
     if (event.name === "Split" && event.controller === this.market.contracts.JobRegistry) {
       this.#close(event.shares.map((share) => unpackShare(share).amount));
     }
     if (!isUnitEvent(event)) return;
-    const why = misplaced(event, this.posted.get(event.jobId));
+    const why = misplaced(event, this.#posted.get(event.jobId));
     if (why !== "") this.strays.note(event.log, why);
     else this.#addUnit(event);
   }
@@ -101,10 +111,10 @@ export class Replay {
       const expected = this.word(jobId, BigInt(index));
       if (expected !== undefined && expected !== packUnit(unit)) {
         const said = stateName(unpackUnit(expected).state);
-        this.faults.push(`${name(index)}: its events end in ${said}, storage says ${stateName(unit.state)}`);
+        this.#faults.push(`${name(index)}: its events end in ${said}, storage says ${stateName(unit.state)}`);
       }
       if (expected === undefined && unit.state !== STATE.OPEN && header !== null && !header.closed) {
-        this.faults.push(`${name(index)} is ${stateName(unit.state)} without an event`);
+        this.#faults.push(`${name(index)} is ${stateName(unit.state)} without an event`);
       }
     }
     const key = lockKey(terms.submitter);
@@ -139,7 +149,7 @@ export class Replay {
     if (amounts.length === wanted.length && amounts.every((amount, at) => amount === wanted[at])) return;
     const told = `the checkpoint of attempt ${event.attempt} of unit ${event.index} of ${event.jobId.slice(0, 14)}`;
     const split = `the split of it is (${amounts.join(", ")})`;
-    this.faults.push(`${told} earned ${event.pay} with a fee of ${event.fee}, and ${split}`);
+    this.#faults.push(`${told} earned ${event.pay} with a fee of ${event.fee}, and ${split}`);
   }
 
   // Compare what was told to be paid for the checkpoints that a unit's result was made of with what had to be. Of a
@@ -152,7 +162,7 @@ export class Replay {
     const told = (this.#units.get(unitName(jobId, BigInt(index)))?.paid ?? []).map(shownPay);
     const owed = due.filter((pay) => here.has(pay.node) || told.includes(shownPay(pay))).map(shownPay);
     if (told.length === owed.length && told.every((pay, at) => pay === owed[at])) return;
-    this.faults.push(
+    this.#faults.push(
       `unit ${index} of ${jobId.slice(0, 14)}: events say that its checkpoints earned [${told.join(", ")}], ` +
         `storage [${owed.join(", ")}]`,
     );

@@ -10,7 +10,6 @@ import { parseCid } from "./cid";
 import { DAG_PB, RAW, SHA2_256 } from "../generated/cid";
 import { HearthError } from "./errors";
 import type { Compare, JobSpec, Resources, RuntimeName } from "./model";
-import { nearest } from "./near";
 import { ceilDiv, small } from "./numbers";
 import { countryCode, DIGEST_IMAGE } from "./rules";
 import { maxSeconds, runtimeKind, runtimeOf } from "./spec";
@@ -162,20 +161,14 @@ export function needsOf(resources: ResolvedResources, runtime: string, tiers: Ti
 }
 
 // The table's slug for a GPU model in any common spelling: "RTX4090", "rtx 4090" and "rtx-4090" are one. Throws
-// UNKNOWN_TIER with the nearest slugs.
+// UNKNOWN_TIER.
 function tierSlug(name: string, tiers: Tiers = TIERS): string {
   const wanted = squash(name);
   const slugs = [...tiers.keys()];
   const slug = slugs.find((one) => squash(one) === wanted);
   if (slug !== undefined) return slug;
-  const near = nearest(wanted, slugs.map(squash), 3);
-  const shown = slugs.filter((one) => near.includes(squash(one)));
-  throw refuse(
-    "resources.gpu.tier",
-    `"${name}" is not in the tier table`,
-    shown.length > 0 ? `did you mean ${shown.join(" or ")}?` : "name a model such as rtx-4090 or h100, or vram alone",
-    "UNKNOWN_TIER",
-  );
+  const hint = "name a model such as rtx-4090 or h100, or vram alone";
+  throw refuse("resources.gpu.tier", `"${name}" is not in the tier table`, hint, "UNKNOWN_TIER");
 }
 
 // The routing key of a tier slug; no slug is 0, which every node satisfies. Throws UNKNOWN_TIER.

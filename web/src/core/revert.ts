@@ -5,8 +5,7 @@
 import { ERROR, HINTS, PANIC, PANICS, REASONS, REFUSED } from "../generated/reasons";
 import { fromHex, type Hex, toHex } from "./bytes";
 import { HearthError } from "./errors";
-import { strip } from "./strip";
-import { first, plain } from "./unicode";
+import { first, plain, trimmed } from "./unicode";
 
 const TEXT = 500; // characters of a stranger's message that are repeated
 // The flag "u" folds case as Python does: the long s of old prints is an s.
@@ -64,7 +63,7 @@ export function refusalIn(error: unknown, label = ""): HearthError | null {
 export function revertData(raw: unknown): Uint8Array {
   const found = typeof raw === "object" && raw !== null && !Array.isArray(raw) ? inner(raw) : raw;
   if (typeof found !== "string") return new Uint8Array();
-  const text = strip(found.startsWith("Reverted ") ? found.slice("Reverted ".length) : found);
+  const text = trimmed(found.startsWith("Reverted ") ? found.slice("Reverted ".length) : found);
   if (!text.startsWith("0x")) return new Uint8Array();
   // Python's fromhex passes spaces over between bytes.
   const bytes = text.slice(2).split(/[\t-\r ]+/);
@@ -77,7 +76,7 @@ export function reasonInText(text: string): string {
   const shown = first(text, TEXT);
   if (OUT_OF_GAS.test(shown)) return "out of gas";
   const found = SAID.exec(shown)?.[1];
-  return found === undefined ? "" : strip(found);
+  return found === undefined ? "" : trimmed(found);
 }
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });

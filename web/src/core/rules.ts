@@ -6,9 +6,7 @@ import { utf8 } from "./bytes";
 import { parseCid } from "./cid";
 import { HearthError } from "./errors";
 import { type Location, type Problem, problem } from "./problems";
-import { folded } from "./pytext";
-import { strip } from "./strip";
-import { first } from "./unicode";
+import { folded, trimmed } from "./unicode";
 import { zoneOf } from "./zones";
 
 const whole = (pattern: string, flags = ""): RegExp => new RegExp(`^(?:${pattern})$`, flags);
@@ -18,6 +16,7 @@ export const IMAGE = whole(SPEC_PATTERNS.image);
 export const DIGEST_IMAGE = whole(SPEC_PATTERNS.digestImage);
 const ENV_NAME = whole(SPEC_PATTERNS.envName);
 const SECRET_NAME = whole(SPEC_PATTERNS.secretName, "i");
+const PASSWORD = new RegExp(SPEC_PATTERNS.password);
 // A control, format or private character, half a surrogate pair, or one that Unicode does not have; or a backslash.
 const ODD = /[\p{C}\\]/u;
 
@@ -31,8 +30,9 @@ export function source(src: string, where: Location): Problem[] {
   if (scheme !== "http" && scheme !== "https") {
     return [problem(where, `${scheme}:// is not supported`, "use a path, ipfs://CID or https://...")];
   }
-  if (where[0] === "inputs") return [];
-  return [problem(where, `${String(where[0])} is a path or ipfs://CID, not a URL`, "download it first")];
+  if (where[0] !== "inputs") return [problem(where, `${String(where[0])} is a path or ipfs://CID, not a URL`, "download it first")];
+  if (!PASSWORD.test(src)) return [];
+  return [problem(where, "is a URL with a password, and a job is public", "download it first, and name the file")];
 }
 
 // Checks names in the environment: everything in a spec is public, for ever.
@@ -41,19 +41,19 @@ export function env(names: Iterable<string>, where: Location): Problem[] {
     const place = [...where, name];
     if (!ENV_NAME.test(name)) return [problem(place, "is not a name of an environment variable", "use A-Z, 0-9 and _")];
     if (SECRET_NAME.test(name)) {
-      return [
-        problem(
-          place,
-          "looks like a secret, and the environment of a job is public",
-          "all that a job brings is public in this version, inputs too: keep secrets out of it",
-          "SECRET_IN_ENV",
-        ),
-      ];
+      return [problem(place, "looks like a secret, and all that a job brings is public", "keep secrets out of it", "SECRET_IN_ENV")];
     }
     const prefix = RESERVED_PREFIXES.find((one) => name.toUpperCase().startsWith(one));
     if (prefix === undefined) return [];
     return [problem(place, `names that start with ${prefix} are the worker's`, "choose another name")];
   });
+}
+
+// Checks what variables hold, where the rule of their names lets them be; a document of before may hold more.
+export function envValues(pairs: ReadonlyMap<string, string>, where: Location): Problem[] {
+  return [...pairs]
+    .filter(([name, value]) => PASSWORD.test(value) && !SECRET_NAME.test(name))
+    .map(([name]) => problem([...where, name], "is a URL with a password, and all that a job brings is public", "keep secrets out of it", "SECRET_IN_ENV"));
 }
 
 // Checks paths inside the job: absolute, below `root` (for /out also equal to it), none inside another.
@@ -63,18 +63,16 @@ export function places(entries: readonly (readonly [Location, string])[], root: 
   for (const [where, path] of entries) {
     const fault = pathFault(path, root);
     if (fault !== "") {
-      const hint = `write an absolute path such as ${root}/data`;
-      problems.push(problem(where, `"${first(path, 300)}" ${fault}`, hint));
+      problems.push(problem(where, fault, `write an absolute path such as ${root}/data`));
       continue;
     }
     // Two names that one file system holds apart and another does not are one name.
     const name = folded(path);
     for (const [other, shown] of seen) {
       if (name === other) {
-        problems.push(problem(where, `"${path}" stands twice ("${shown}")`, "give each its own path"));
+        problems.push(problem(where, `"${path}" is given twice ("${shown}")`, "give each its own path"));
       } else if (name.startsWith(`${other}/`) || other.startsWith(`${name}/`)) {
-        const message = `"${path}" and "${shown}" lie inside each other`;
-        problems.push(problem(where, message, "give each its own folder"));
+        problems.push(problem(where, `"${path}" and "${shown}" lie inside each other`, "give each its own folder"));
       }
     }
     seen.set(name, path);
@@ -107,7 +105,7 @@ function pathFault(path: string, root: string): string {
 }
 
 // A country's code as documents write it.
-export const countryCode = (country: string): string => strip(country).toLowerCase();
+export const countryCode = (country: string): string => trimmed(country).toLowerCase();
 
 // Checks a list of countries.
 export function regions(countries: readonly string[], where: Location): Problem[] {
@@ -117,7 +115,7 @@ export function regions(countries: readonly string[], where: Location): Problem[
     const place = [...where, index];
     problems.push(...refusalOf(place, () => zoneOf(country)));
     const code = countryCode(country);
-    if (seen.has(code)) problems.push(problem(place, `"${country}" stands twice`, "remove one"));
+    if (seen.has(code)) problems.push(problem(place, `"${country}" is given twice`, "remove one"));
     seen.add(code);
   }
   return problems;
@@ -155,7 +153,7 @@ export function compare(values: ReadonlyMap<string, string>, where: Location): P
 }
 
 // What a reader refuses, as a problem of a place.
-function refusalOf(where: Location, read: () => unknown): Problem[] {
+export function refusalOf(where: Location, read: () => unknown): Problem[] {
   try {
     read();
     return [];

@@ -2,36 +2,31 @@
 // of hearth/client/views.py. Amounts are rounded and in the market's asset, times UTC.
 
 import { SENTINEL } from "../generated/bounds";
-import { EVENTS } from "../generated/events";
 import { OUTCOME_WORDS } from "../generated/sentences";
-import { OUTCOME, STATE, VERDICT } from "../generated/states";
+import { STATE, VERDICT } from "../generated/states";
 import { fromHex, type Hex, hexWord } from "./bytes";
 import { changeInWords, changeOf } from "./changes";
 import { cidOfDigest, cidOfRoot } from "./cid";
 import { type EventName, type EventNamed, isUnitEvent, type MarketEvent, type NodeUnitEvent } from "./events";
 import { moment } from "./moments";
-import { deadlineAt, nameOf, type Outcome, type Unit } from "./types";
+import { deadlineAt, type Outcome, type Unit } from "./types";
 import { type Asset, formatDuration, showAmount, showRate } from "./units";
 import { unpackOffer, unpackShare, unpackUnit } from "./words";
 
-// An event as one flat object for JSON, with a line of text for people: the document hearth.event/1.
-export type EventFacts = Readonly<Record<string, unknown>> & { readonly text: string };
+// What people read of an event, and of which unit: "all" for an array's untouched ones, undefined of an event of no unit.
+export interface EventFacts {
+  readonly unit?: number | "all";
+  readonly text: string;
+}
 
 type MarketName = Exclude<EventName, NodeUnitEvent["name"] | UnitOnly["name"] | "JobPosted">;
 type UnitOnly = Extract<MarketEvent, { of: "unit" }>;
 
 const NODE_KEYS = 1n << 32n;
 const ADDRESSES = 1n << 160n;
-// Above it a whole number is written as text, so that no reader of the JSON rounds it.
-const MOST_IN_JSON = 1n << 53n;
-
 const WORDS_OF: ReadonlyMap<number, string> = new Map(
   Object.entries(OUTCOME_WORDS).map(([outcome, words]) => [Number(outcome), words]),
 );
-const FIELDS_OF: ReadonlyMap<string, readonly string[]> = new Map(
-  EVENTS.map((layout) => [layout.name, layout.fields.map((field) => field.name)]),
-);
-
 // Return the words for an outcome, "" for none.
 export const outcomeWords = (outcome: Outcome): string => WORDS_OF.get(outcome) ?? "";
 
@@ -41,24 +36,12 @@ export const stateCid = (root: Hex): string => cidOfRoot(fromHex(root)).toString
 // Return the CID of a result's document, by its digest: what an attester names. Throws BAD_CID for no digest.
 export const resultCid = (digest: Hex): string => cidOfDigest(fromHex(digest)).toString();
 
-// Return an event as one flat object for JSON, with a line of text for people.
+// Return what people read of an event.
 export function eventFacts(event: MarketEvent, asset: Asset): EventFacts {
-  const facts = {
-    schema: "hearth.event/1",
-    event: event.name,
-    block: event.log.blockNumber,
-    tx: event.log.txHash,
-    log: event.log.logIndex,
-  };
-  if (event.name === "JobPosted") {
-    return { ...facts, job: event.jobId, submitter: event.submitter, text: "posted and funded" };
-  }
-  if (!isUnitEvent(event)) {
-    const named = (FIELDS_OF.get(event.name) ?? []).map((name) => [name, inJson(valueOf(event, name))]);
-    return { ...facts, ...Object.fromEntries(named), text: marketText(event, asset) };
-  }
-  const unit = { ...facts, job: event.jobId, unit: event.index === SENTINEL ? "all" : Number(event.index) };
-  return { ...unit, ...(event.of === "node-unit" ? nodeFacts(event, asset) : restFacts(event, asset)) };
+  if (event.name === "JobPosted") return { text: "posted and funded" };
+  if (!isUnitEvent(event)) return { text: marketText(event, asset) };
+  const unit = event.index === SENTINEL ? "all" : Number(event.index);
+  return { unit, text: event.of === "node-unit" ? unitText(event, unpackUnit(event.word), asset) : restText(event, asset) };
 }
 
 // Name what Escrow keeps money for: a node's stake by its number, jobs by their submitter; else the key itself.
@@ -70,12 +53,9 @@ export function shownKey(key: Hex): string {
 
 // ---- of units ----
 
-function restFacts(event: UnitOnly, asset: Asset): EventFacts {
+function restText(event: UnitOnly, asset: Asset): string {
   if (event.name === "CheckpointPaid") {
-    const text =
-      `the checkpoint of attempt ${event.attempt} was used: node ${event.node}'s owner earned ` +
-      net(event.pay, event.fee, asset);
-    return { node: event.node, attempt: event.attempt, pay: `${event.pay}`, fee: `${event.fee}`, text };
+    return `the checkpoint of attempt ${event.attempt} was used: node ${event.node}'s owner earned ${net(event.pay, event.fee, asset)}`;
   }
   const back = `${showAmount(event.refund, asset)} refunded`;
   const texts: Readonly<Record<typeof event.name, string>> = {
@@ -83,43 +63,15 @@ function restFacts(event: UnitOnly, asset: Asset): EventFacts {
     Expired: `expired, ${back}`,
     Unlocked:
       event.refund === 0n
-        ? "what it waited for has ended as asked: open"
+        ? "what it waited for has ended as asked: it waits for a machine"
         : `a job that it waited for ended otherwise than asked, ${back}`,
   };
-  return { refund: `${event.refund}`, text: texts[event.name] };
-}
-
-// Return what an event says of a unit and of the node that has it, or had it.
-function nodeFacts(event: NodeUnitEvent, asset: Asset): EventFacts {
-  const unit = unpackUnit(event.word);
-  const facts: Record<string, unknown> = { node: event.node, state: nameOf(STATE, unit.state) };
-  if (unit.outcome !== OUTCOME.NONE) facts["outcome"] = nameOf(OUTCOME, unit.outcome);
-  if ("result" in event) {
-    facts["result"] = event.result.slice(2);
-    facts["result_cid"] = resultCid(event.result);
-  }
-  if ("report" in event) facts["report"] = event.report.slice(2);
-  if ("pay" in event) {
-    facts["pay"] = `${event.pay}`;
-    facts["fee"] = `${event.fee}`;
-  }
-  if (event.name === "Ruled") {
-    facts["verdict"] = nameOf(VERDICT, event.verdict);
-    facts["taken"] = `${event.taken}`;
-  }
-  if (event.name === "Started" && unit.resume !== 0) facts["resumed_from"] = unit.resume;
-  if (event.name === "Checkpointed") {
-    Object.assign(facts, { attempt: unit.attempts, seconds: event.seconds, root: stateCid(event.root) });
-  }
-  if (event.name === "ToppedUp") {
-    Object.assign(facts, { amount: `${event.amount}`, seconds: unit.seconds, deadline_at: deadlineAt(unit) });
-  }
-  return { ...facts, text: unitText(event, unit, asset) };
+  return texts[event.name];
 }
 
 function unitText(event: NodeUnitEvent, unit: Unit, asset: Asset): string {
   const node = `node ${event.node}`;
-  const reopened = unit.state === STATE.OPEN ? "open again" : "no attempt left, refunded";
+  const reopened = unit.state === STATE.OPEN ? "it waits for a machine again" : "no attempt left, refunded";
   switch (event.name) {
     case "Proposed":
       return `${node} proposed`;
@@ -217,7 +169,7 @@ function marketText(event: Extract<MarketEvent, { name: MarketName }>, asset: As
         `${amount(event.burnt)} burnt; it takes no leases until ${moment(event.until)}`
       );
     case "Quarantined":
-      return `node ${event.node} is in quarantine until ${moment(event.until)}`;
+      return `node ${event.node} is quarantined until ${moment(event.until)}`;
     case "MinimumStakeChanged":
       return `new nodes stake at least ${amount(event.amount)}`;
     case "Locked":
@@ -275,11 +227,3 @@ function shownShares(shares: readonly bigint[], asset: Asset): string {
 const isZero = (address: Hex): boolean => BigInt(address) === 0n;
 
 const seat = (address: Hex): string => (isZero(address) ? "nobody" : address);
-
-const valueOf = (event: MarketEvent, name: string): unknown => (event as unknown as Record<string, unknown>)[name];
-
-function inJson(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inJson);
-  if (typeof value !== "bigint") return value;
-  return value > MOST_IN_JSON ? `${value}` : Number(value);
-}

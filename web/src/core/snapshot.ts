@@ -86,15 +86,14 @@ function partOf(line: string, network: Network, last: Last): Part | undefined {
     if (!isCount(number) || !isHash(hash) || !Array.isArray(logs)) return undefined;
     if (number <= before || number > to || (number === last.number && hash !== last.hash)) return undefined;
     before = number;
-    let index = -1;
-    for (const log of logs as readonly unknown[]) {
+    const turns = turnsOf(logs);
+    if (turns === undefined) return undefined;
+    for (const [place, log] of (logs as readonly unknown[]).entries()) {
       const [at, txHash, name, topics, data] = list(log);
-      if (!isCount(at) || at <= index) return undefined;
-      index = at;
       const contract = CONTRACTS.find((one) => one === name);
-      if (contract === undefined) return undefined;
-      const place = { blockNumber: hexNumber(number), blockHash: hash, transactionHash: txHash, logIndex: hexNumber(at) };
-      raw.push({ address: network.contracts[contract], topics, data, ...place });
+      if (!isCount(at) || contract === undefined) return undefined;
+      const where = { blockNumber: hexNumber(number), blockHash: hash, transactionHash: txHash, transactionIndex: turns[place], logIndex: hexNumber(at) };
+      raw.push({ address: network.contracts[contract], topics, data, ...where });
     }
   }
   try {
@@ -102,6 +101,24 @@ function partOf(line: string, network: Network, last: Last): Part | undefined {
   } catch {
     return undefined;
   }
+}
+
+// The turns of the transactions of one block's logs, one for each log and none where log indexes alone tell the order: there are
+// chains that count them in each transaction. Undefined for logs that are in no chain's order.
+function turnsOf(logs: readonly unknown[]): readonly string[] | undefined {
+  const seen = new Set<string>();
+  const turns: string[] = [];
+  let [tx, index, startsAnew]: [string | undefined, number, boolean] = [undefined, -1, false];
+  for (const log of logs) {
+    const [at, hash] = list(log);
+    const own = lower(hash);
+    if (!isCount(at) || (own === tx ? at <= index : seen.has(own))) return undefined;
+    startsAnew ||= at <= index;
+    seen.add(own);
+    turns.push(hexNumber(seen.size - 1));
+    [tx, index] = [own, at];
+  }
+  return startsAnew ? turns : [];
 }
 
 function parsed(line: string): unknown {

@@ -2,7 +2,7 @@
 // Mirrors `problems_of` and `unbuilt_in` of hearth/spec/model.py, and hearth/spec/loaded.py and load.py without the
 // recognition of other systems' files, which the page refuses by what is wrong in them as a job.
 
-import { DEFAULT_RUNTIME, RUNTIMES, SPEC_BOUNDS, SPEC_PATTERNS } from "../generated/spec";
+import { DEFAULT_RUNTIME, NAME_ATTESTERS, RUNTIMES, SPEC_BOUNDS, SPEC_PATTERNS } from "../generated/spec";
 import { HearthError } from "./errors";
 import { type JobSpec, readModel, type RuntimeName } from "./model";
 import { floorDivInt } from "./numbers";
@@ -62,6 +62,7 @@ function problemsOf(spec: JobSpec): Problem[] {
     ...program(spec),
     ...localSources(spec).flatMap(([where, src]) => rules.source(src, where)),
     ...rules.env(spec.env.keys(), ["env"]),
+    ...rules.envValues(spec.env, ["env"]),
     ...rules.places(spec.inputs.map(({ dst }, at) => [["inputs", at, "dst"], dst] as const), "/in"),
     ...rules.places(spec.outputs.map(({ path }, at) => [["outputs", at, "path"], path] as const), "/out"),
     ...resources(spec),
@@ -159,7 +160,7 @@ function resources(spec: JobSpec): Problem[] {
   const kind = runtimeKind(runtime);
   if (need.gpu.count > 0 && !kind.takesGpu) {
     const able = RUNTIMES.filter((one) => one.takesGpu).map((one) => one.name);
-    const hint = `remove gpu, or use runtime: ${able.join(" or ")}`;
+    const hint = `ask for no GPU, or run an image (runtime ${able.join(" or ")})`;
     problems.push(problem(["resources", "gpu"], `runtime ${runtime} computes on the CPU`, hint));
   }
   if (need.gpu.count === 0 && (need.gpu.tier !== null || need.gpu.vram !== null)) {
@@ -230,7 +231,7 @@ function verify(spec: JobSpec): Problem[] {
   const mode = verifyMode(spec);
   const { attesters, window: written, compare } = spec.verify;
   if (mode === "attested" && attesters === null) {
-    problems.push(problem(["verify", "attesters"], "mode attested needs attesters", "add attesters: FILE"));
+    problems.push(problem(["verify", "attesters"], "mode attested needs attesters", NAME_ATTESTERS));
   }
   if (mode !== "attested" && attesters !== null) {
     problems.push(problem(["verify", "attesters"], `mode ${mode} has no attesters`, "use mode: attested"));
@@ -268,7 +269,7 @@ function checkpoint(spec: JobSpec): Problem[] {
   }
   const { billing } = spec.price;
   if (billing !== "auto" && billing !== "metered") {
-    const message = `billing ${billing} knows no checkpoints: whoever made one is paid for the time it took`;
+    const message = `billing ${billing} has no checkpoints: a worker is paid for them by time`;
     problems.push(problem(["price", "billing"], message, "use billing: metered, or remove checkpoint"));
   }
   return problems;

@@ -22,7 +22,7 @@ export function waitsOf(node: Node, now: number, parameters: Network["nodeParame
   if (status === STATUS.EXITED) return [{ reason: "exited", text: "it has left the market", next: "hearth worker register" }];
   if (status === STATUS.EXITING) {
     const text = `it leaves the market, its stake is free in ${formatDuration(Math.max(0, node.exitAt - now))}`;
-    return [{ reason: "exiting", text, next: "hearth worker exit --cancel, or then hearth worker exit --finish" }];
+    return [{ reason: "exiting", text, next: "hearth worker exit --finish after that; hearth worker exit --cancel" }];
   }
   const waits: Wait[] = [];
   const short = stakeShort(node, least);
@@ -35,7 +35,7 @@ export function waitsOf(node: Node, now: number, parameters: Network["nodeParame
     waits.push({ reason: "silent", text: `it last beat ${formatDuration(now - state.beat)} ago`, next: START });
   }
   if (now < state.quarantine) {
-    const text = `in quarantine for ${formatDuration(state.quarantine - now)} more, after failures`;
+    const text = `quarantined for ${formatDuration(state.quarantine - now)} more, after failures`;
     waits.push({ reason: "quarantine", text, next: "hearth worker earnings" });
   }
   if (!state.seasoned) {

@@ -2,9 +2,11 @@
 // Mirrors next_step and verification of hearth/client/views.py.
 
 import { ZERO_ADDRESS } from "../generated/bounds";
+import { FINISHED } from "../generated/sentences";
 import { STATE, TERMS_FLAG } from "../generated/states";
 import { type Hex, hexWord } from "./bytes";
 import { HearthError } from "./errors";
+import { isExcluded } from "./gates";
 import {
   challengeEnd,
   claimable,
@@ -36,7 +38,7 @@ export function nextStep(view: JobView, index: number, seen: Seen): string {
   const unit = view.units[index];
   const stored = view.stored[index];
   if (unit === undefined || stored === undefined) throw noLease(index);
-  if (isTerminal(unit.state)) return "nothing: it has ended";
+  if (isTerminal(unit.state)) return FINISHED;
   if (unit.state === STATE.OPEN) return nextOpen(view, unit, stored.unit, bestOf(stored).node);
   if (unit.state === STATE.RUNNING) {
     const dead = reclaimableFrom(unit, seen.lastSeen.get(unit.node) ?? unit.started, seen.deadAfter);
@@ -110,10 +112,12 @@ function nextOpen({ terms, policy, now }: JobView, unit: Unit, stored: Unit, bes
     if (now >= window) return `node ${best} may take it until ${end}`;
     return `better proposals until ${until(window, now)}; then node ${best} may take it until ${end}`;
   }
-  const excluded = unit.node === 0 ? "" : `; node ${unit.node} is excluded, since it had the unit last`;
+  const shut = isExcluded(unit, unit.node, true);
+  const excluded = shut && unit.node !== 0 ? `; node ${unit.node} is excluded, since it had the unit last` : "";
   const opens = claimsFrom(terms, policy, stored);
   if (!claimable(terms, policy, stored, now)) {
-    return `anyone may propose a fitting worker; workers may claim it from ${until(opens, now)}${excluded}`;
+    const waits = shut ? excluded : `; node ${unit.node} let it pass, and can only claim it`;
+    return `anyone may propose a fitting worker; workers may claim it from ${until(opens, now)}${waits}`;
   }
   const risen = opens + policy.claimRamp;
   const cheaper = now >= risen ? "" : `, cheaper ones first, and at its full price from ${until(risen, now)}`;

@@ -1,14 +1,14 @@
 // Accept the older form of a job that public guides show, and rewrite it into the one schema. Mirrors
-// hearth/spec/sugar.py.
+// hearth/spec/sugar.py, but for quotes in a command that is one text, which the page leaves to the command line.
 
 import { SPEC_PATTERNS } from "../generated/spec";
-import { type Location, type Problem, problem } from "./problems";
-import { str } from "./pytext";
-import { needsShell, splitWords } from "./shell";
-import { strip } from "./strip";
+import { type Problem, problem } from "./problems";
+import { trimmed } from "./unicode";
 import type { Value, ValueMap } from "./yaml";
 
 const GPU = new RegExp(`^(?:${SPEC_PATTERNS.gpu})$`);
+const SHELL = new RegExp(SPEC_PATTERNS.shell, "u");
+const AS_LIST = 'write it as a list: ["python", "train.py"]; for a shell: ["sh", "-c", "..."]';
 
 type Fields = Map<string, Value>;
 
@@ -35,12 +35,9 @@ export function desugar(data: ValueMap): Desugared {
 }
 
 function wordsOf(text: string, problems: Problem[]): readonly string[] {
-  const where: Location = ["command"];
-  const hint = `write it as a list; for a shell: ["sh", "-c", ${quoted(text)}]`;
-  const words = splitWords(text);
-  if (typeof words === "string") problems.push(problem(where, `cannot be split into words: ${words}`, hint));
-  if (needsShell(text)) problems.push(problem(where, "uses shell syntax, and no shell runs it", hint));
-  return typeof words === "string" ? [] : words;
+  if (/['"\\]/.test(text)) problems.push(problem(["command"], "holds a quote or a backslash, and is no list", AS_LIST, "YAML_SUBSET"));
+  else if (SHELL.test(text)) problems.push(problem(["command"], "uses shell syntax, and no shell runs it", AS_LIST));
+  return text.split(/[ \t\r\n]+/).filter((word) => word !== "");
 }
 
 function newer(given: ValueMap, problems: Problem[]): ValueMap {
@@ -58,10 +55,9 @@ function newer(given: ValueMap, problems: Problem[]): ValueMap {
 
 // "1xRTX4090", "2 x A100 80GB", "h100" or "2".
 function gpuOf(text: string, problems: Problem[]): ValueMap {
-  const match = GPU.exec(strip(text));
+  const match = GPU.exec(trimmed(text));
   if (match === null) {
-    const hint = 'write "1xRTX4090" or {count: 1, tier: rtx-4090}';
-    problems.push(problem(["resources", "gpu"], `"${text}" is not a GPU`, hint));
+    problems.push(problem(["resources", "gpu"], `"${text}" is not a GPU`, 'write "1xRTX4090" or {count: 1, tier: rtx-4090}'));
     return new Map([["count", 0n]]);
   }
   const [, count, model, alone] = match;
@@ -74,40 +70,28 @@ function gpuOf(text: string, problems: Problem[]): ValueMap {
 
 // A model's name as the tier table writes it: "RTX4090" is rtx-4090, "A100 80GB" is a100-80gb.
 function slug(model: string): string {
-  const words = strip(model).toLowerCase().replace(/[ _.]+/g, "-");
+  const words = model.trim().toLowerCase().replace(/[ _.]+/g, "-");
   return words.replace(/^(rtx|gtx)(?=[0-9])/, "$1-");
 }
 
 function inputData(spec: Fields, notes: string[], problems: Problem[]): void {
   const src = spec.get("input_data") ?? null;
   spec.delete("input_data");
-  const where: Location = ["input_data"];
-  if (spec.has("inputs")) problems.push(problem(where, "stands beside inputs", "move it into inputs"));
-  else if (typeof src !== "string") {
-    problems.push(problem(where, "must be one ipfs://CID, path or URL", "use inputs for several"));
-  } else {
-    spec.set("inputs", [
-      new Map([
-        ["src", src],
-        ["dst", "/in/data"],
-      ]),
-    ]);
+  if (spec.has("inputs")) problems.push(problem(["input_data"], "cannot be used with inputs", "move it into inputs"));
+  else if (typeof src !== "string") problems.push(problem(["input_data"], "must be one ipfs://CID, path or URL", "use inputs for several"));
+  else {
+    spec.set("inputs", [new Map([["src", src], ["dst", "/in/data"]])]);
     notes.push("input_data is mounted at /in/data");
   }
 }
 
 function outputDest(spec: Fields, notes: string[], problems: Problem[]): void {
-  const destination = spec.get("output_dest") ?? null;
+  const destination = spec.get("output_dest");
   spec.delete("output_dest");
   if (spec.has("outputs")) {
-    problems.push(problem(["output_dest"], "stands beside outputs", "keep outputs"));
+    problems.push(problem(["output_dest"], "cannot be used with outputs", "keep outputs"));
     return;
   }
   spec.set("outputs", [new Map([["path", "/out"]])]);
-  if (destination === "/out") return;
-  notes.push(
-    `output_dest ${str(destination)} is not used: the job writes to /out; hearth job get JOB fetches it`,
-  );
+  if (destination !== "/out") notes.push("output_dest is not used: the job writes to /out; hearth job get JOB fetches it");
 }
-
-const quoted = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;

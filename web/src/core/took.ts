@@ -1,25 +1,17 @@
 // The leases that a node took, newest first, and how each ended, from the events of its units.
 
-import { OUTCOME, VERDICT } from "../generated/states";
+import { DONE, END_WORDS, FAILED, OUTCOME, VERDICT } from "../generated/states";
 import type { Hex } from "./bytes";
 import type { MarketEvent, NodeUnitEvent } from "./events";
 import { type Terms, windowEnd } from "./types";
 import { unpackPolicy, unpackUnit } from "./words";
 
 export type End =
-  | "ok"
-  | "failed"
-  | "reclaimed"
-  | "given up"
-  | "declined"
-  | "lapsed"
-  | "closed"
-  | "rejected"
-  | "unproven"
-  | "submitted"
+  | (typeof END_WORDS)["Settled" | "Reclaimed" | "GaveUp" | "Declined" | "Lapsed" | "Closed" | "Unproven" | "Rejected" | "Submitted"]
+  | typeof FAILED
   | "running";
 
-// One attempt of a unit. `lapsed` is a proposal that the node let pass, or that a better node took over.
+// One attempt of a unit. "let it pass" is a proposal that the node let pass, or that a better node took over.
 export interface Took {
   readonly job: Hex;
   readonly index: bigint;
@@ -63,34 +55,36 @@ function settle(event: NodeUnitEvent | undefined, now: number, terms: (job: Hex)
   if (event === undefined || known === undefined) return;
   const end = windowEnd(unpackUnit(event.word)) + unpackPolicy(known.policy).ackTime;
   if (now < end) return;
-  const { blockNumber, logIndex } = event.log;
-  found.set(`${blockNumber}:${logIndex}`, { job: event.jobId, index: event.index, block: blockNumber, end: "lapsed" });
+  const { blockNumber, txHash, logIndex } = event.log;
+  const key = `${blockNumber}:${txHash}:${logIndex}`;
+  found.set(key, { job: event.jobId, index: event.index, block: blockNumber, end: END_WORDS.Lapsed });
 }
 
-function endOf(event: NodeUnitEvent): End | undefined {
-  const ended = (): End => (unpackUnit(event.word).outcome === OUTCOME.OK ? "ok" : "failed");
+// Return how an attempt stands after an event; undefined where that does not end or begin it.
+export function endOf(event: NodeUnitEvent): End | undefined {
+  const ended = (): End => (unpackUnit(event.word).outcome === OUTCOME.OK ? DONE : FAILED);
   switch (event.name) {
     case "Started":
       return "running";
     case "Submitted":
     case "Disputed":
-      return "submitted";
+      return END_WORDS.Submitted;
     case "Settled":
     case "Finished":
       return ended();
     case "Ruled":
-      if (event.verdict === VERDICT.RELEASE) return "submitted";
-      return event.verdict === VERDICT.REJECT ? "rejected" : event.verdict === VERDICT.VOID ? "closed" : ended();
+      if (event.verdict === VERDICT.RELEASE) return END_WORDS.Submitted;
+      return event.verdict === VERDICT.REJECT ? END_WORDS.Rejected : event.verdict === VERDICT.VOID ? END_WORDS.Closed : ended();
     case "Declined":
-      return "declined";
+      return END_WORDS.Declined;
     case "GaveUp":
-      return "given up";
+      return END_WORDS.GaveUp;
     case "Reclaimed":
-      return "reclaimed";
+      return END_WORDS.Reclaimed;
     case "Closed":
-      return "closed";
+      return END_WORDS.Closed;
     case "Unproven":
-      return "unproven";
+      return END_WORDS.Unproven;
     default:
       return undefined;
   }

@@ -132,9 +132,6 @@ export const submittedAt = (unit: Unit): number => (hasResult(unit.state) ? unit
 export const leasesOf = (terms: Pick<Terms, "units" | "chunk" | "replicas">): number =>
   floorDivInt(terms.units, terms.chunk) * terms.replicas;
 
-// The names of all states that anything can have, in the order in which a unit passes them.
-export const STATE_NAMES: readonly StateName[] = Object.keys(STATE).slice(1).map((name) => name.toLowerCase() as StateName);
-
 // Return a value's name in lower case, as the commands print it: "running". Empty for a value that has none.
 export function nameOf(enumeration: Readonly<Record<string, number>>, value: number): string {
   const found = Object.entries(enumeration).find(([, one]) => one === value);

@@ -35,3 +35,22 @@ export function compareText(a: string, b: string): number {
   }
   return left.length - right.length;
 }
+
+// Return a text without the white space at its ends. Python's str.strip takes off more than JavaScript does, but not the mark of
+// byte order: a text with one is left as it is, so that the page takes nothing that the library refuses.
+export const trimmed = (text: string): string => (text.includes("\ufeff") ? text : text.trim());
+
+// A name without its case and its way of composing accents: two names with one folded form are one name. It tells
+// apart what str.casefold() does after NFC, but for the dotless i, which it takes for an i.
+export function folded(name: string): string {
+  let text = "";
+  for (const one of name.normalize("NFC")) {
+    // Twice, since a capital sharp s becomes a small one first, and only then two letters.
+    text += lowered(raised(lowered(raised(one))));
+  }
+  return text;
+}
+
+// Case character by character: as words, a sigma at the end would become another letter.
+const raised = (text: string): string => [...text].map((one) => one.toUpperCase()).join("");
+const lowered = (text: string): string => [...text].map((one) => one.toLowerCase()).join("");

@@ -1,8 +1,9 @@
 // The units of an array as a map: how each stands, how many stand so, and which one is where.
 
-import { OUTCOME, STATE } from "../generated/states";
+import { JOB_WORDS, OUTCOME, STATE } from "../generated/states";
 import { HearthError } from "./errors";
-import { hasResult, leasesOf, nameOf, type Unit } from "./types";
+import { stateWord, unitWord } from "./state-words";
+import { hasResult, leasesOf, type Unit } from "./types";
 import type { JobView } from "./view";
 
 // Units that are drawn at once, however many there are.
@@ -12,13 +13,15 @@ const FEWEST_COLUMNS = 16;
 
 // What nobody has read is not free.
 export const UNREAD = "not known";
-export const FAILED = ", not ok";
+// Said after the word for a result that is not settled yet, where the program failed; of a settled one the word says so.
+export const NOT_OK = ", not ok";
+const isUnpaid = (state: Unit["state"]): boolean => hasResult(state) && state !== STATE.SETTLED;
+const UNPAID = Object.values(STATE).filter(isUnpaid).map(stateWord);
 // In the order in which they are listed.
-const NAMES: readonly string[] = Object.values(STATE).map((state) => nameOf(STATE, state));
-export const STANDS: readonly string[] = [...NAMES.flatMap((name) => [name, name + FAILED]), UNREAD];
+export const STANDS: readonly string[] = [...JOB_WORDS.flatMap((word) => (UNPAID.includes(word) ? [word, word + NOT_OK] : [word])), UNREAD];
 
-// Say how a unit of a job stands: its state, and whether its result is not ok. One that somebody touched and that was not
-// read is UNREAD; one that nobody touched is open, blocked or cancelled with its array.
+// Say how a unit of a job stands: its word, and whether a result that is not paid yet is not ok. One that somebody touched and
+// that was not read is UNREAD; one that nobody touched waits, or is cancelled with its array.
 export function standsAt(view: JobView, index: number): string {
   const unit = view.units[index];
   if (unit !== undefined) return standsOf(unit);
@@ -71,7 +74,7 @@ export function typedUnit(text: string, leases: number): number {
 }
 
 const standsOf = ({ state, outcome }: Unit): string =>
-  (NAMES[state] ?? "") + (hasResult(state) && outcome !== OUTCOME.OK ? FAILED : "");
+  unitWord({ state, outcome }) + (isUnpaid(state) && outcome !== OUTCOME.OK ? NOT_OK : "");
 
 const untouchedOf = ({ header }: JobView): string =>
-  header?.closed === true ? "cancelled" : header?.waiting === true ? "blocked" : "open";
+  stateWord(header?.closed === true ? STATE.CANCELLED : header?.waiting === true ? STATE.BLOCKED : STATE.OPEN);

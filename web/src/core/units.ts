@@ -14,12 +14,13 @@ import {
 import type { Hex } from "./bytes";
 import { HearthError } from "./errors";
 import { ceilDiv, floorDiv, floorDivInt } from "./numbers";
-import { strip } from "./strip";
+import { trimmed } from "./unicode";
 
 const AMOUNT = /^([0-9]{1,40})(?:\.([0-9]{1,40}))?(?: ?([A-Za-z][A-Za-z0-9.]{0,15}))?$/;
+// A comma where a point is meant; "1,000" may mean a thousand.
+const COMMA = /[0-9],([0-9]{1,2}(?![0-9])|[0-9]{4,})/;
 const DURATION = /^(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?$/;
 const SIZE = /^([0-9]{1,18})(?:\.([0-9]{1,12}))? ?([A-Za-z]+)$/;
-const BARE_SECONDS = /^[0-9]{1,9}$/;
 
 const PER: ReadonlyMap<string, number> = new Map(Object.entries(RATE_SECONDS_OF));
 const BYTES: ReadonlyMap<string, bigint> = new Map(Object.entries(BYTES_OF));
@@ -73,7 +74,7 @@ export function parseAmount(text: string, asset: Asset): bigint {
 // Return the digits before and after the point and the unit, as far as they are written; `symbol` is that of the
 // example of how an amount is written. Throws BAD_AMOUNT.
 export function splitAmount(text: string, symbol: string = NATIVE.symbol): readonly [string, string, string] {
-  const match = AMOUNT.exec(strip(text));
+  const match = AMOUNT.exec(trimmed(text));
   if (match === null) throw badAmount(text, "is not an amount", `write it as "0.60" or "0.60 ${symbol}"`);
   return [match[1] as string, match[2] ?? "", match[3] ?? ""];
 }
@@ -99,20 +100,20 @@ export function showAmount(baseUnits: bigint, asset: Asset, form = WITH_SYMBOL):
 // alike, so that equal texts meet. Throws BAD_RATE without a time unit or with another one, and as parseAmount does.
 export function parseRate(text: string, asset: Asset): bigint {
   const [amount, seconds] = splitRate(text);
+  const [, , said] = splitAmount(amount, asset.symbol);
+  if (said !== "" && decimalsOf(said, asset) === undefined) {
+    const hint = `rates are in ${asset.symbol}, such as "1.20 ${asset.symbol}/h"`;
+    throw badAmount(text, `is in ${said}, and this market pays in ${asset.symbol}`, hint);
+  }
   return floorDiv(parseAmount(amount, asset) * RATE_SCALE, BigInt(seconds));
 }
 
 // Return the amount of a rate, as it is written, and the seconds that it is for. Throws BAD_RATE.
 export function splitRate(text: string): readonly [string, number] {
-  const stripped = strip(text);
-  const slash = stripped.lastIndexOf("/");
-  const per = strip(stripped.slice(slash + 1));
-  const seconds = slash < 0 ? undefined : PER.get(per);
-  if (seconds === undefined) {
-    const why = slash < 0 ? "it names no time unit" : `"${per}" is no unit of a rate: /s, /min, /h or /d`;
-    throw new HearthError("BAD_RATE", `"${text}" is not a rate: ${why}`, 'write it per hour, as "1.20/h"');
-  }
-  return [strip(stripped.slice(0, slash)), seconds];
+  const [, amount = "", per = ""] = /^([^]*)\/([^/]*)$/.exec(trimmed(text)) ?? [];
+  const seconds = PER.get(trimmed(per));
+  if (seconds !== undefined && !COMMA.test(amount)) return [trimmed(amount), seconds];
+  throw new HearthError("BAD_RATE", `"${text}" is not a rate`, 'write it with a point, per hour: "1.20/h"; the others are /s, /min and /d');
 }
 
 // Return a rate per hour, to the nearest base unit: "1.2 ETH/h"; undoes parseRate for whole base units.
@@ -127,6 +128,12 @@ export function amountAtLeast(baseUnits: bigint, asset: Asset): string {
   return formatAmount(ceilDiv(baseUnits, step) * step, asset);
 }
 
+// Return the largest amount of at most SHOWN_DIGITS significant digits that the base units cover, not negative.
+export function amountAtMost(baseUnits: bigint, asset: Asset): string {
+  const step = stepOf(baseUnits);
+  return formatAmount(floorDiv(baseUnits, step) * step, asset);
+}
+
 // Return what amountAtLeast does for people: with a leading "~" where it is more than the base units.
 export function showAtLeast(baseUnits: bigint, asset: Asset): string {
   const text = amountAtLeast(baseUnits, asset);
@@ -137,14 +144,16 @@ export function showAtLeast(baseUnits: bigint, asset: Asset): string {
 export const rateAtLeast = (rate: bigint, asset: Asset): string =>
   `${amountAtLeast(ceilDiv(rate * BigInt(RATE_SECONDS_OF.h), RATE_SCALE), asset)}/h`;
 
+// Return the largest rate per hour of so many digits that parseRate reads as not above the rate.
+export const rateAtMost = (rate: bigint, asset: Asset): string =>
+  `${amountAtMost(floorDiv(rate * BigInt(RATE_SECONDS_OF.h), RATE_SCALE), asset)}/h`;
+
 // Return seconds for "30m", "6h", "90s", "2h30m" or "1d12h"; "0s" is zero. Throws BAD_DURATION for a number without a
 // unit, fractions, or units out of order.
 export function parseDuration(text: string): number {
-  const stripped = strip(text);
-  const parts = DURATION.exec(stripped)?.slice(1) ?? [];
+  const parts = DURATION.exec(trimmed(text))?.slice(1) ?? [];
   if (parts.every((part) => part === undefined)) {
-    const hint = BARE_SECONDS.test(stripped) ? `did you mean "${stripped}s"?` : 'write "2h30m", "90s", "7d"';
-    throw new HearthError("BAD_DURATION", `"${text}" is not a duration`, hint);
+    throw new HearthError("BAD_DURATION", `"${text}" is not a duration`, 'write "2h30m", "90s", "7d"');
   }
   const scales = Object.values(SECONDS_OF);
   return scales.reduce((sum, scale, at) => sum + Number.parseInt(parts[at] ?? "0", 10) * scale, 0);
@@ -166,12 +175,10 @@ export function formatDuration(seconds: number): string {
 // Return bytes for "16GiB", "1.5 GiB", "512MiB", "16Gi" or "100B". Throws BAD_SIZE for decimal units ("16GB" names
 // another number on every system), a missing unit, or a fraction that is not a whole number of bytes.
 export function parseSize(text: string): bigint {
-  const stripped = strip(text);
-  const match = SIZE.exec(stripped);
+  const match = SIZE.exec(trimmed(text));
   const scale = BYTES.get(match?.[3] ?? "");
   if (match === null || scale === undefined) {
-    const message = `"${text}" is not a size: the units are B, KiB, MiB, GiB, TiB`;
-    throw new HearthError("BAD_SIZE", message, sizeHint(stripped));
+    throw new HearthError("BAD_SIZE", `"${text}" is not a size: the units are B, KiB, MiB, GiB, TiB`, 'write "16GiB" or "512MiB"');
   }
   const fraction = match[2] ?? "";
   const denominator = 10n ** BigInt(fraction.length);
@@ -199,14 +206,6 @@ function decimalsOf(symbol: string, asset: Asset): number | undefined {
   if (symbol.toLowerCase() === asset.symbol.toLowerCase()) return asset.decimals;
   const ethers = asset.address === null && asset.decimals === ETHER_DECIMALS.ether;
   return ethers ? ETHER.get(symbol.toLowerCase()) : undefined;
-}
-
-function sizeHint(stripped: string): string {
-  const number = /^[0-9.]+/.exec(stripped)?.[0];
-  if (number === undefined) return 'write "16GiB" or "512MiB"';
-  const [first = ""] = strip(stripped.slice(number.length));
-  const letter = first.toUpperCase();
-  return `did you mean "${number}${letter !== "" && "KMGT".includes(letter) ? letter : "G"}iB"?`;
 }
 
 const perHour = (rate: bigint): bigint =>

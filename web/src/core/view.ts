@@ -5,6 +5,7 @@ import { LONG_SECONDS } from "../generated/sentences";
 import { OUTCOME, STATE, TERMS_FLAG } from "../generated/states";
 import { HearthError } from "./errors";
 import { settleableFrom, withLapse } from "./lapse";
+import { arrayTold, stateWord, type Told, unitWord } from "./state-words";
 import { bestOf, type StoredUnit } from "./stored";
 import { type Header, isTerminal, leasesOf, nameOf, type Policy, type Terms, type Unit } from "./types";
 import { unpackPolicy } from "./words";
@@ -52,14 +53,28 @@ export function unpaidUntil(view: JobView): number {
   return waiting.reduce((last, unit) => Math.max(last, settleableFrom(view.terms, view.policy, unit)), 0);
 }
 
-// Count the leases by state, those that nobody touched included.
-export function counts(view: JobView): ReadonlyMap<string, number> {
+// Count the leases by what people read of them, those that nobody touched included.
+export function tallyOf(view: JobView): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
-  const add = (state: string, count: number): unknown => found.set(state, (found.get(state) ?? 0) + count);
-  for (const unit of view.units) add(nameOf(STATE, unit.state), 1);
+  const add = (word: string, count: number): unknown => found.set(word, (found.get(word) ?? 0) + count);
+  for (const unit of view.units) add(unitWord(unit), 1);
   const never = leasesOf(view.terms) - view.units.length;
-  if (never !== 0) add(view.header?.closed === true ? "cancelled" : isBlocked(view) ? "blocked" : "open", never);
+  if (never !== 0) add(stateWord(view.header?.closed === true ? STATE.CANCELLED : isBlocked(view) ? STATE.BLOCKED : STATE.OPEN), never);
   return found;
+}
+
+// Return how the job stands as a whole.
+export function toldOf(view: JobView): Told {
+  const { header, terms } = view;
+  if (header !== null && isFinished(view)) {
+    const leases = leasesOf(terms);
+    return arrayTold(tallyOf(view), leases, terms.replicas > 1 ? terms.quorum : leases);
+  }
+  const word =
+    header === null
+      ? unitWord(view.units[0] as Unit)
+      : stateWord(isBlocked(view) ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN);
+  return { word, text: word };
 }
 
 // Count the units with a good result that is settled, or waits since its node is on probation.

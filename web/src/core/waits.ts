@@ -3,11 +3,12 @@
 
 import { ENDED, PROGRESS } from "../generated/parents";
 import { ASKED, OUTCOME_WORDS } from "../generated/sentences";
-import { STATE, UNIT_FLAG } from "../generated/states";
+import { DONE, STATE, UNIT_FLAG } from "../generated/states";
 import { hasTime, settleableFrom } from "./lapse";
 import { moment, until } from "./moments";
 import { endedBy, type Parent, progressOf } from "./parents";
-import { deadlineAt, type Header, NEW_UNIT, nameOf, type Terms } from "./types";
+import { stateWord, unitWord } from "./state-words";
+import { deadlineAt, type Header, NEW_UNIT, type Terms } from "./types";
 import { isHeader, unpackHeader, unpackPolicy, unpackUnit } from "./words";
 import type { JobView } from "./view";
 
@@ -70,16 +71,16 @@ function isOtherwise(parent: Parent, word: bigint): boolean {
 }
 
 function stateOf(word: bigint): string {
-  if (!isHeader(word)) return nameOf(STATE, unpackUnit(word).state);
+  if (!isHeader(word)) return stateWord(unpackUnit(word).state);
   const header = unpackHeader(word);
-  return header.waiting ? "blocked" : header.touched > 0 ? "running" : "open";
+  return stateWord(header.waiting ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN);
 }
 
 // How a job ended that did not end well.
 function endOf(word: bigint): string {
   if (isHeader(word)) return unitsOf(unpackHeader(word));
   const unit = unpackUnit(word);
-  return unit.state === STATE.SETTLED ? (WORDS_OF.get(unit.outcome) ?? "") : nameOf(STATE, unit.state);
+  return unit.state === STATE.SETTLED ? (WORDS_OF.get(unit.outcome) ?? "") : unitWord(unit);
 }
 
 // What a job that has not ended does, and until when; "" where its terms would have to say that.
@@ -97,4 +98,4 @@ function movesOf(word: bigint, terms: Terms | null, now: number): string {
   return most;
 }
 
-const unitsOf = ({ done, leases }: Header): string => `${done} of ${leases} units ok`;
+const unitsOf = ({ done, leases }: Header): string => `${done} of ${leases} units ${DONE}`;

@@ -18,11 +18,13 @@ import {
   VALUE_LETTERS,
   WASI_CALLS,
   WASI_MODULE,
+  WITHOUT,
 } from "../generated/wasm";
 import { toHex } from "./bytes";
 import { HearthError } from "./errors";
-import { formatSize } from "./units";
+import { formatSize, mibCeil } from "./units";
 import { first } from "./unicode";
+import { proposalIn } from "./wasm-code";
 
 // The parameters and results of a function, a letter each: i and I integers of 32 and 64 bits, f and F floats.
 interface Signature {
@@ -51,6 +53,8 @@ interface Module {
 }
 
 const CUSTOM = 0;
+const CODE = 10;
+const TAGS = 13;
 const COMPONENT = "0x0d000100";
 const VERSION_1 = "0x01000000";
 const MAGIC = "0x0061736d";
@@ -61,6 +65,12 @@ const PLACES: ReadonlyMap<number, number> = new Map(Object.entries(SECTION_PLACE
 // Refuse a module that no worker could start with so much memory. Throws NO_WASM, BAD_MODULE, MODULE_TOO_LARGE, UNKNOWN_IMPORT,
 // NO_ENTRY, NO_MEMORY, UNSUPPORTED_MODULE of the field `module`, and MEMORY_SHORT of `resources.memory`.
 export function checkModule(raw: Uint8Array, memoryBytes: bigint): void {
+  checkDeclared(raw, memoryBytes);
+  checkCode(raw);
+}
+
+// The same by its declarations alone, as the library's check of that name.
+export function checkDeclared(raw: Uint8Array, memoryBytes: bigint): void {
   const module = readModule(raw);
   for (const wanted of module.imports) checkImport(wanted);
   checkEntry(module);
@@ -71,9 +81,20 @@ export function checkModule(raw: Uint8Array, memoryBytes: bigint): void {
   throw new HearthError(
     "MEMORY_SHORT",
     `resources.memory: the module starts with ${formatSize(needed)} of memory, and the job asks for ${formatSize(had)}`,
-    `write resources: {memory: "${(needed + (1n << 20n) - 1n) >> 20n}MiB"}, or more`,
+    `write resources: {memory: "${formatSize(mibCeil(needed) << 20n)}"}, or more`,
     { field: "resources.memory" },
   );
+}
+
+// Refuse a module, whose declarations pass, for what is in its code. Throws UNSUPPORTED_MODULE, BAD_MODULE.
+function checkCode(raw: Uint8Array): void {
+  const file = new Part(raw, 8, raw.length);
+  while (file.at < file.end) {
+    const section = file.byte();
+    const body = file.part(file.number());
+    const found = section === CODE ? proposalIn(body) : undefined;
+    if (found !== undefined) unsupported(found);
+  }
 }
 
 // Refuse a module of more bytes than a worker takes. Throws MODULE_TOO_LARGE.
@@ -107,12 +128,13 @@ class Reader {
   readonly #exports = new Map<string, Export>();
   #start: number | undefined;
 
-  // Read every section's frame, and what is in the six that matter here.
+  // Read every section's frame, and what is in those that matter here.
   read(raw: Uint8Array): Module {
     const readers: Readonly<Record<number, (body: Part) => void>> = {
       1: (body) => this.#readTypes(body),
       2: (body) => this.#readImports(body),
       3: (body) => this.#readFunctions(body),
+      4: (body) => this.#readTables(body),
       5: (body) => this.#readMemories(body),
       7: (body) => this.#readExports(body),
       8: (body) => this.#readStart(body),
@@ -128,6 +150,7 @@ class Reader {
       const place = PLACES.get(section) ?? -1;
       if (place <= last) bad(`section ${section} is unknown, doubled or out of order`);
       last = place;
+      if (section === TAGS) unsupported("exceptions");
       const read = readers[section];
       if (read === undefined) continue;
       read(body);
@@ -135,8 +158,8 @@ class Reader {
     }
     const called = this.#imports.filter((wanted) => wanted.kind === "function").length;
     return {
-      imports: this.#imports,
-      exports: this.#exports,
+      imports: [...this.#imports],
+      exports: new Map(this.#exports),
       memoryPages: this.#memories[0] ?? 0n,
       callsHostAtStart: this.#start !== undefined && this.#start < called,
     };
@@ -177,6 +200,13 @@ class Reader {
 
   #readFunctions(body: Part): void {
     for (let left = body.count(MAX_FUNCTIONS); left > 0; left -= 1) this.#functions.push(body.number());
+  }
+
+  #readTables(body: Part): void {
+    for (let left = body.count(MAX_ENTRIES); left > 0; left -= 1) {
+      if (VALUE_LETTERS[body.byte()] !== "r") unsupported("tables of a proposal");
+      limits(body);
+    }
   }
 
   #readMemories(body: Part): void {
@@ -270,6 +300,10 @@ class Part {
     return this.raw.subarray(part.at, part.end);
   }
 
+  skip(size: number): void {
+    this.part(size);
+  }
+
   // A reader of the next `size` bytes, which are stepped over.
   part(size: number): Part {
     const begin = this.at;
@@ -346,7 +380,8 @@ function cutOff(): never {
 }
 
 function unsupported(what: string): never {
-  refuse(`uses ${what}, which workers do not run`, "compile it without", "UNSUPPORTED_MODULE");
+  const [, hint] = WITHOUT.find(([word]) => what.toLowerCase().includes(word)) ?? [];
+  refuse(`uses ${what}, which workers do not run`, hint ?? "compile it without", "UNSUPPORTED_MODULE");
 }
 
 function bad(what: string): never {

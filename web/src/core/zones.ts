@@ -1,24 +1,22 @@
 // Countries, the 16 zones that hold them, and the distances between zones. Mirrors hearth/protocol/zones.py.
 
 import { ANY_ZONE, ZONE_COUNT } from "../generated/bounds";
-import { ALIASES, DISTANCE, ZONES } from "../generated/zones";
+import { DISTANCE, ZONES } from "../generated/zones";
 import { HearthError } from "./errors";
-import { strip } from "./strip";
+import { trimmed } from "./unicode";
 
 export type Zone = (typeof ZONES)[number];
 
 const ZONE_OF_COUNTRY: ReadonlyMap<string, number> = new Map(
   ZONES.flatMap((zone) => zone.countries.map((country): [string, number] => [country, zone.number])),
 );
-const MEANT: ReadonlyMap<string, string> = new Map(Object.entries(ALIASES));
 
-// Return the zone, 0..15, of a two-letter ISO 3166-1 country code in either case. Throws BAD_COUNTRY, with the likely
-// code as hint, for anything else.
+// Return the zone, 0..15, of a two-letter ISO 3166-1 country code in either case. Throws BAD_COUNTRY for anything else.
 export function zoneOf(country: string): number {
-  const code = strip(country).toLowerCase();
+  const code = trimmed(country).toLowerCase();
   const zone = ZONE_OF_COUNTRY.get(code);
   if (zone !== undefined) return zone;
-  throw new HearthError("BAD_COUNTRY", `"${country}" is not an ISO 3166-1 country code`, hintFor(code), { country });
+  throw new HearthError("BAD_COUNTRY", `"${country}" is not an ISO 3166-1 country code`, 'write two letters, such as "de" or "in"', { country });
 }
 
 // Return the 16-bit mask of the zones that hold these countries; no country at all means any zone.
@@ -41,12 +39,4 @@ export function zoneDistance(a: number, b: number): number {
   const distance = DISTANCE[a]?.[b];
   if (distance === undefined) throw new HearthError("BAD_WORD", `zones ${a} and ${b} must be in 0..${ZONE_COUNT - 1}`);
   return distance;
-}
-
-function hintFor(code: string): string {
-  const meant = MEANT.get(code);
-  if (meant !== undefined) return `did you mean "${meant}"?`;
-  const zone = ZONES.find(({ slug }) => code === slug || slug.split("-").includes(code));
-  if (zone === undefined) return 'write two-letter country codes, such as "de" or "in"';
-  return `zones are named by their countries: "${zone.slug}" is ${zone.countries.join(", ")}`;
 }

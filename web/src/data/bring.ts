@@ -4,6 +4,7 @@
 import { writeCar } from "../core/car";
 import { type Block, Cid, cidOfDigest, parseCid, parseUri } from "../core/cid";
 import { HearthError } from "../core/errors";
+import { noJobTakes } from "../core/ignore";
 import { concat, sha256 } from "../core/bytes";
 import { checkModule, checkModuleSize } from "../core/wasm-module";
 import { blocksOf, importTree, limitsOfMarket, readFile, resolve, walk } from "../core/unixfs";
@@ -14,21 +15,24 @@ import type { Picked } from "./pick";
 import { rulesOf } from "./rules";
 import { nameTree, type Progress, put, putTree } from "./upload";
 
-// A named source: its CID, the bytes of its files, how many files and folders it holds; `picked` where it came from this machine.
+// A named source: its CID, the bytes of its files, how many files and folders it holds; `picked` where it came from this machine,
+// and `left` what no job takes of it.
 export interface Named {
   readonly cid: string;
   readonly size: number;
   readonly entries: number;
   readonly kind: "file" | "directory";
   readonly picked?: Picked;
+  readonly left?: readonly string[];
 }
 
-// Name what was picked for a source. Throws what reading it throws.
+// Name what was picked for a source. Throws SECRET_FILE, and what reading it throws.
 export async function nameSource(picked: Picked, isWorkdir: boolean): Promise<Named> {
-  const ignore = await ignoreOf(picked, isWorkdir);
+  const { ignore, left: out } = await rulesOf(picked, isWorkdir);
   const entry = await nameTree(picked.node, ignore, () => undefined);
+  const left = out.filter((path) => noJobTakes(path.replace(/\/$/, ""), path.endsWith("/")));
   const [cid, size, entries] = [String(entry.cid), Number(entry.size), entry.files + entry.folders];
-  return { cid, size, entries, kind: picked.node.kind, picked };
+  return { cid, size, entries, kind: picked.node.kind, picked, left };
 }
 
 // Name what lies in a store already, in the one spelling that specs have. Throws BAD_CID, and what reading it throws.
@@ -87,7 +91,7 @@ export interface Load {
 export async function putLoad(load: Load, tell: (src: string, progress: Progress) => void): Promise<void> {
   for (const { src, isWorkdir, named } of load.sources) {
     if (named.picked === undefined) continue;
-    const ignore = await ignoreOf(named.picked, isWorkdir);
+    const { ignore } = await rulesOf(named.picked, isWorkdir);
     const entry = await putTree(named.picked.node, ignore, (progress) => tell(src, progress));
     requireSame(src, named, entry.cid);
   }
@@ -103,7 +107,8 @@ export async function carOfLoad(load: Load): Promise<BlobPart[]> {
     yield document;
     for (const { src, isWorkdir, named } of own) {
       const picked = named.picked as Picked;
-      const tree = importTree(picked.node, { ignore: await ignoreOf(picked, isWorkdir) });
+      const { ignore } = await rulesOf(picked, isWorkdir);
+      const tree = importTree(picked.node, { ignore });
       for (;;) {
         const next = await tree.next();
         if (next.done === true) {
@@ -143,11 +148,6 @@ export async function requireThere(load: Load, blocks: Blocks, tell: (count: num
 
 async function documentBlock({ document }: Load): Promise<Block> {
   return { cid: cidOfDigest(await sha256(document)), bytes: document };
-}
-
-// As the library has it: rules of what to leave out are a working directory's alone.
-async function ignoreOf(picked: Picked, isWorkdir: boolean) {
-  return isWorkdir ? (await rulesOf(picked)).ignore : () => false;
 }
 
 function requireSame(src: string, named: Named, cid: Cid): void {

@@ -1,23 +1,36 @@
-// Which files of a picked folder are left out: those that the library leaves out of a working directory.
+// Which files of a picked folder are left out: those that the library leaves out of a job.
 
-import { type Ignore, workdirRules } from "../core/ignore";
+import { HearthError } from "../core/errors";
+import { type Ignore, noJobTakes, workdirRules } from "../core/ignore";
 import { RULE_FILES } from "../generated/ignore";
 import { bytesOf, type Picked } from "./pick";
 
-// Return the rules of a picked folder, and the paths that they left out once it was walked. A lone file has none.
-export async function rulesOf(picked: Picked): Promise<{ readonly ignore: Ignore; readonly left: string[] }> {
-  const left: string[] = [];
-  if (picked.node.kind === "file") return { ignore: () => false, left };
-  const files = new Map<string, Uint8Array>();
-  for (const name of RULE_FILES) {
-    const bytes = await bytesOf(picked, name);
-    if (bytes !== undefined) files.set(name, bytes);
+// Return the rules of a picked folder, and the paths that they left out once it was walked: of a working directory its own
+// too, of any what no job takes. Throws SECRET_FILE where that is what was picked.
+export async function rulesOf(picked: Picked, isWorkdir: boolean): Promise<{ readonly ignore: Ignore; readonly left: string[] }> {
+  const { name, node } = picked;
+  if (noJobTakes(name, node.kind === "directory")) {
+    throw new HearthError(
+      "SECRET_FILE",
+      `${name} looks like a secret; all that a job brings is public`,
+      "where it may be public, copy it to another name, and pick that",
+    );
   }
-  const rules = workdirRules(files);
+  const left: string[] = [];
+  const rules = isWorkdir ? workdirRules(await ruleFilesOf(picked)) : noJobTakes;
   const ignore: Ignore = (path, isDirectory) => {
     const out = rules(path, isDirectory);
     if (out) left.push(isDirectory ? `${path}/` : path);
     return out;
   };
   return { ignore, left };
+}
+
+async function ruleFilesOf(picked: Picked): Promise<ReadonlyMap<string, Uint8Array>> {
+  const files = new Map<string, Uint8Array>();
+  for (const name of RULE_FILES) {
+    const bytes = await bytesOf(picked, name);
+    if (bytes !== undefined) files.set(name, bytes);
+  }
+  return files;
 }

@@ -22,8 +22,8 @@ export interface Writing {
 export interface Pen {
   // Change the text of this file.
   setText(text: string): void;
-  // Put another file in its place, at the reader's word; "" for none.
-  begin(text: string): void;
+  // Put another file in its place, at the reader's word; "" for none. `picks` come with it.
+  begin(text: string, picks?: ReadonlyMap<string, Promise<Named>>): void;
   // Put another file in its place without it.
   lend(text: string): void;
   // Name a source of this file, or a set of attesters. What comes once another file stands here is for nobody.
@@ -51,9 +51,14 @@ export function penOf(draft: Draft, which: number, change: (step: (before: Writi
       const kept = keep(text);
       change((before) => ({ ...before, text, kept }));
     },
-    begin: (text) => {
+    begin: (text, picks = new Map()) => {
       const kept = keep(text);
-      change((before) => ({ text, kept, which: before.which + 1, ...nothing() }));
+      change((before) => ({ text, kept, which: before.which + 1, ...nothing(), picked: picks }));
+      // What another pick took the place of, or another file, is for nobody. What cannot be read is the reader's to pick.
+      for (const [src, reading] of picks) {
+        const take = (one: Named): void => change((now) => (now.picked.get(src) === reading ? { ...now, named: new Map(now.named).set(src, one) } : now));
+        reading.then(take, () => undefined);
+      }
     },
     lend: (text) => change((before) => ({ text, kept: "unchanged", which: before.which + 1, ...nothing() })),
     name: (src, one) => ofFile(({ named }) => ({ named: new Map(named).set(src, one) })),

@@ -1,7 +1,57 @@
 // Rules that leave files out of a job, and what Python takes for white space and for the end of a line (hearth/storage/ignore.py, hearth/spec/workdir.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/ignore.py.
 
-export const ALWAYS = [".git/", ".hearth/", "__pycache__/", ".venv/", ".hearthignore"] as const;
+export const USUAL = ["__pycache__/", ".venv/", ".hearthignore"] as const;
+
+export const ALWAYS = [
+  ".git/",
+  ".hearth/",
+  ".env",
+  ".env.*",
+  ".envrc",
+  ".netrc",
+  "_netrc",
+  ".npmrc",
+  ".pypirc",
+  ".pgpass",
+  ".htpasswd",
+  ".vault-token",
+  ".git-credentials",
+  "stored_tokens",
+  "kaggle.json",
+  "id_rsa",
+  "id_dsa",
+  "id_ecdsa",
+  "id_ed25519",
+  "id_*_sk",
+  ".my.cnf",
+  ".s3cfg",
+  ".boto",
+  "*.env",
+  ".bash_history",
+  ".zsh_history",
+  "application_default_credentials.json",
+  ".ssh/",
+  ".gnupg/",
+  ".aws/",
+  ".azure/",
+  ".kube/",
+  ".docker/",
+  ".kaggle/",
+  ".huggingface/",
+  ".password-store/",
+  "hearth.toml",
+  "worker.toml",
+  "keeper.toml",
+  "*.pem",
+  "*.key",
+  "*.p12",
+  "*.pfx",
+  "*.ppk",
+  "*.jks",
+  "*.keystore",
+  "*.kdbx",
+] as const;
 
 export const RULE_FILES = [".gitignore", ".hearthignore"] as const;
 

@@ -14,6 +14,8 @@ export const OUTCOME_WORDS = {
 
 export const ASKED = { 1: "to end well", 2: "to fail", 3: "to end" } as const;
 
+export const FINISHED = "finished" as const;
+
 export const YEAR_10000 = 253402300800 as const;
 
 export const LONG_SECONDS = 60 as const;

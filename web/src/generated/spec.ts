@@ -20,16 +20,6 @@ export const SPEC_TEXT = {
     ["False", false],
     ["FALSE", false],
   ],
-  wholeKeys: [
-    ["array", "chunk"],
-    ["array", "units"],
-    ["resources", "cpu"],
-    ["resources", "cpus"],
-    ["resources", "gpu", "count"],
-    ["retry", "attempts"],
-    ["verify", "replicas"],
-    ["version"],
-  ],
 } as const;
 
 export const SPEC_MODELS = {
@@ -208,8 +198,6 @@ export const SPEC_MODELS = {
   ],
 } as const;
 
-export const OLDER_KEYS = { "": ["input_data", "output_dest"], resources: ["cpu"] } as const;
-
 export const SPEC_BOUNDS = {
   maxText: 32768,
   maxPath: 255,
@@ -228,6 +216,7 @@ export const SPEC_BOUNDS = {
   defaultDeadline: 86400,
   maxRate: 1208925819614629174706175n,
   maxEscrow: 79228162514264337593543950335n,
+  lastYear: "the chain holds times up to the year 36,812",
 } as const;
 
 export const SPEC_PATTERNS = {
@@ -237,12 +226,14 @@ export const SPEC_PATTERNS = {
   digestImage: "(?:[A-Za-z0-9.-]+(?::[0-9]{1,5})?/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*@sha256:[0-9a-f]{64}",
   envName: "[A-Za-z_][A-Za-z0-9_]{0,127}",
   secretName: ".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*",
+  password: "://[^/?# \\t\\r\\n:]*:[^/?# \\t\\r\\n]+@",
   jobId: "0x[0-9a-f]{64}",
-  amount: "[0-9]{1,40}(\\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?",
   whole: "0|[1-9][0-9]{0,17}",
   gpu: "(?:([0-9]{1,3}) ?x ?)?([A-Za-z][A-Za-z0-9 _.-]{0,40})|([0-9]{1,3})",
   shell: "[|&;<>`$*?()\\n~]",
 } as const;
+
+export const NAME_ATTESTERS = "write verify: {attesters: \"attesters.yaml\"}, a file with keys and quorum" as const;
 
 export const RESERVED_PREFIXES = ["NVIDIA_", "LD_", "HEARTH_"] as const;
 

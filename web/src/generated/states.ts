@@ -1,4 +1,4 @@
-// The enumerations of the chain's values, and the gates' words (hearth/protocol/types.py, hearth/client/gates.py).
+// The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/gates.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/states.py.
 
 export const STATE = {
@@ -65,11 +65,11 @@ export const UNIT_FLAG = { FUEL: 1, STORE: 2, KEYED: 4, NOTICED: 8, ACCUSED: 16,
 
 export const NODE_FLAG = { LAPSED: 1, EXITING: 2, SLASHED: 4 } as const;
 
-export const GATE_WORDS = {
+export const FLEET_WORDS = {
   1: "silent",
   2: "short of the minimum stake",
   3: "leaving",
-  4: "in quarantine",
+  4: "quarantined",
   5: "busy",
   6: "short of free stake for the bond",
   7: "without the runtime",
@@ -84,7 +84,76 @@ export const GATE_WORDS = {
   16: "on probation",
   17: "your own",
   18: "excluded, since it had the unit last",
-  19: "in quarantine until too late for the deadline",
+  19: "quarantined until too late for the deadline",
+  20: "waiting for open claims, since it let the unit pass",
 } as const;
 
-export const PASSING_GATES = [4, 5] as const;
+export const GATE_SENTENCES = {
+  1: "it is silent",
+  2: "it is short of the minimum stake",
+  3: "it is leaving",
+  4: "it is quarantined",
+  5: "every slot that it may fill is taken",
+  6: "it is short of free stake for the bond",
+  7: "it is without the runtime",
+  8: "it is with too few GPUs",
+  9: "it is short of VRAM",
+  10: "it is short of cores",
+  11: "it is short of memory",
+  12: "it is short of disk",
+  13: "it is with weaker GPUs",
+  14: "the job excludes its region",
+  15: "it asks more than the job's ceiling",
+  16: "it is on probation: leases of a low price, and few before they are settled",
+  17: "its operator posted the job",
+  18: "it is excluded, since it had the unit last",
+  19: "no attempt can end before the job's deadline",
+  20: "the unit is not open",
+} as const;
+
+export const PASSING_GATES = [4, 5, 20] as const;
+
+export const STATE_WORDS = {
+  1: "waiting for other jobs",
+  2: "waiting for a machine",
+  3: "running",
+  4: "stopping",
+  5: "result in",
+  6: "under review",
+  7: "done",
+  8: "refunded",
+  9: "cancelled",
+  10: "expired",
+} as const;
+
+export const JOB_WORDS = [
+  "waiting for other jobs",
+  "waiting for a machine",
+  "running",
+  "stopping",
+  "result in",
+  "under review",
+  "done",
+  "failed",
+  "refunded",
+  "cancelled",
+  "expired",
+] as const;
+
+export const STATUS_WORDS = { 0: "not ready", 1: "live", 2: "silent", 3: "quarantined", 4: "leaving", 5: "left" } as const;
+
+export const END_WORDS = {
+  Settled: "done",
+  Submitted: "result in",
+  Closed: "stopped",
+  Reclaimed: "taken away",
+  Declined: "given back",
+  GaveUp: "gave up",
+  Rejected: "rejected",
+  Unproven: "unproven",
+  Lapsed: "let it pass",
+} as const;
+
+export const DONE = "done" as const;
+
+export const FAILED = "failed" as const;

@@ -1,4 +1,4 @@
-// What fixes a CID of files, which names are refused or disarmed, and how letters fold (SPEC, "Job spec"; hearth/storage/unixfs/). UNSEEN are ranges of characters. FOLDS are rows of first, last, step and distance to the small letter, FOLDS_LONG what becomes several letters; both of what stands in canonical decomposition only.
+// What fixes a CID of files, which names are refused or disarmed, and how letters fold (SPEC, "Job spec"; hearth/storage/unixfs/, hearth/base/found.py). FOLDS are rows of first, last, step and distance to the small letter, FOLDS_LONG what becomes several letters; both of what stands in canonical decomposition only.
 // Written by `python -m tools.web_tables`: change tools/web_tables/unixfs.py.
 
 export const CHUNK_BYTES = 1048576 as const;
@@ -26,17 +26,24 @@ export const TYPE_NAMES = ["raw", "directory", "file", "metadata", "symlink", "s
 export const LIMITS = { max_bytes: 68719476736, max_entries: 100000, max_blocks: 1000000 } as const;
 
 export const OBEYED = [
+  ".hearthignore",
   "_darcs",
   "_exrc",
   "_fossil_",
   "_gvimrc",
   "_vimrc",
+  "ape-config.yaml",
+  "ape-config.yml",
   "autorun.inf",
   "cvs",
   "desktop.ini",
   "head",
+  "hearth.toml",
+  "keeper.toml",
   "mise.toml",
+  "networks",
   "startup.m",
+  "worker.toml",
 ] as const;
 
 export const DATA = [".metadata", ".zarray", ".zattrs", ".zgroup", ".zmetadata"] as const;
@@ -44,33 +51,6 @@ export const DATA = [".metadata", ".zarray", ".zattrs", ".zgroup", ".zmetadata"]
 export const SHORT = "[^.~]{1,6}~[0-9]{1,6}(\\.[^.]{0,3})?" as const;
 
 export const RENAMED_PREFIX = "renamed-" as const;
-
-export const UNSEEN = [
-  [0, 31],
-  [127, 159],
-  [8232, 8232],
-  [8233, 8233],
-  [65529, 65531],
-  [173, 173],
-  [847, 847],
-  [1564, 1564],
-  [4447, 4447],
-  [4448, 4448],
-  [6068, 6068],
-  [6069, 6069],
-  [6155, 6159],
-  [8203, 8207],
-  [8234, 8238],
-  [8288, 8303],
-  [12644, 12644],
-  [65024, 65039],
-  [65279, 65279],
-  [65440, 65440],
-  [65520, 65528],
-  [113824, 113827],
-  [119155, 119162],
-  [917504, 921599],
-] as const;
 
 export const FOLDS = [
   [65, 90, 1, 32],

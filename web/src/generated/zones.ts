@@ -258,5 +258,3 @@ export const DISTANCE = [
   [11, 13, 15, 15, 10, 9, 11, 9, 5, 8, 15, 11, 3, 3, 0, 5],
   [10, 12, 13, 15, 14, 14, 15, 14, 10, 13, 15, 15, 8, 6, 5, 0],
 ] as const;
-
-export const ALIASES = { uk: "gb", el: "gr", usa: "us", uae: "ae" } as const;

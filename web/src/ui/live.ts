@@ -116,7 +116,7 @@ function follow(network: Network, rpc: Rpc, keeping: Keeping | undefined, setLiv
 }
 
 const isOtherMarket = (error: unknown): boolean =>
-  error instanceof HearthError && (error.code === "WRONG_CHAIN" || error.code === "WRONG_CONTRACTS");
+  error instanceof HearthError && ["WRONG_CHAIN", "WRONG_CONTRACTS", "UNKNOWN_CODE"].includes(error.code);
 
 function next(last: Live, market: Market, shown: LastJobs | undefined, { head, changed, reorged }: Since): Live {
   const known = last.state === "ready" && last.market === market ? last : undefined;

@@ -38,6 +38,7 @@ const PAGES = {
 } as const;
 const JobPage = lazy(async () => (await import("./pages/job")).JobPage);
 const NodePage = lazy(async () => (await import("./pages/node")).NodePage);
+const NoPage = lazy(async () => (await import("./pages/no-page")).NoPage);
 type Name = keyof typeof PAGES;
 // Pages of one job, one node, and the page of the menu that each belongs to.
 const ONES: ReadonlyMap<string, { readonly of: Name; readonly page: typeof JobPage; readonly title: (id: string) => string }> = new Map([
@@ -45,6 +46,8 @@ const ONES: ReadonlyMap<string, { readonly of: Name; readonly page: typeof JobPa
   ["node", { of: "workers", page: NodePage, title: WORDS.node }],
 ] as const);
 const NAMES = Object.keys(PAGES) as Name[];
+// Pages whose addresses may name something behind the page.
+const DEEPER: ReadonlySet<string> = new Set(["submit", "provide", ...ONES.keys()]);
 
 export interface Context {
   readonly opened: Opened;
@@ -88,10 +91,11 @@ function App() {
   const live = useLive(source?.network);
   const choose = (named: Named | undefined): void => setSource((before) => before && { ...before, network: undefined, by: undefined, raw: undefined, refused: undefined, ...named });
   const context = source === undefined ? undefined : { ...source, live, choose };
-  const one = ONES.get(parts[0] ?? "");
-  const name = one?.of ?? NAMES.find((page) => page === parts[0]) ?? "jobs";
-  const Page = one?.page ?? PAGES[name];
-  useArrival(parts.join("/"), one === undefined ? WORDS.nav[name] : one.title(shownLine(parts[1] ?? "", 14)));
+  const [first = "jobs", id = ""] = parts;
+  const one = ONES.get(first);
+  const name = parts.length > (DEEPER.has(first) ? 2 : 1) ? undefined : (one?.of ?? NAMES.find((page) => page === first));
+  const Page = name === undefined ? NoPage : (one?.page ?? PAGES[name]);
+  useArrival(parts.join("/"), name === undefined ? WORDS.noPage : one === undefined ? WORDS.nav[name] : one.title(shownLine(id, 14)));
   return (
     <>
       <a class="skip" href="#main" onClick={focusMain}>

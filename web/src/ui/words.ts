@@ -13,6 +13,7 @@ export const WORDS = {
   wide: "It scrolls sideways →",
   lastEnd: "Nothing can be signed until an RPC answers.",
   nav: { jobs: "Jobs", submit: "Submit", provide: "Provide", market: "Market", workers: "Workers", keepers: "Keepers", network: "Network", gov: "Governance", sign: "Sign", check: "Job file", files: "Files", wallet: "Wallet", about: "About" },
+  noPage: "No such page",
   job: (id: string) => `Job ${id}`,
   node: (id: string) => `Node ${id}`,
   theme: { auto: "system", light: "light", dark: "dark", label: "Theme" },

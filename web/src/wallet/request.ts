@@ -27,6 +27,7 @@ const UNKNOWN_CHAIN = 4902;
 const BUSY = -32002;
 
 const NOTHING_SENT = "nothing was sent";
+const ACTIVITY = "open the wallet and look at its activity";
 
 // Refuse to ask a wallet for more once its reader waits no longer. Throws STOPPED.
 export function requireGoing(signal: AbortSignal): void {
@@ -77,16 +78,26 @@ export class Session {
     const { network } = this;
     const wanted = [{ chainId: hexNumber(network.chainId) }];
     try {
-      await this.#ask("wallet_switchEthereumChain", wanted, NOTHING_SENT);
+      await this.#move("wallet_switchEthereumChain", wanted);
     } catch (error) {
       if (!(error instanceof HearthError) || error.code !== "UNKNOWN_CHAIN") throw error;
-      await this.#ask("wallet_addEthereumChain", [chainOf(network)], NOTHING_SENT);
+      await this.#move("wallet_addEthereumChain", [chainOf(network)]);
       // Some add without a switch, some switch as they add.
-      if ((await this.#chain()) !== network.chainId) await this.#ask("wallet_switchEthereumChain", wanted, NOTHING_SENT);
+      if ((await this.#chain()) !== network.chainId) await this.#move("wallet_switchEthereumChain", wanted);
     }
     this.chainId = await this.#chain();
     this.tell();
     await this.#requireChain();
+  }
+
+  // Ask a wallet to move. Some fail after they have: where it is on the chain by then, it did what it was asked.
+  async #move(method: string, params: readonly unknown[]): Promise<void> {
+    try {
+      await this.#ask(method, params, NOTHING_SENT);
+    } catch (error) {
+      const failed = error instanceof HearthError && error.code === "WALLET_FAILED";
+      if (!failed || (await this.#chain()) !== this.network.chainId) throw error;
+    }
   }
 
   // Refuse to sign for another market than the one that the wallet was connected for: its chain alone is what it is held to.
@@ -118,7 +129,7 @@ export class Session {
     const transaction = { from: shown.account, to, data, value: hexNumber(value), chainId: hexNumber(shown.chainId) };
     const hash = await this.#shown(transaction, () => this.#ask("eth_sendTransaction", [transaction], money));
     if (typeof hash !== "string" || !/^0x[0-9a-fA-F]{64}$/.test(hash)) {
-      throw new HearthError("WALLET_FAILED", `${this.wallet.name} names no transaction; ${money}`);
+      throw new HearthError("WALLET_FAILED", `${this.wallet.name} names no transaction; ${money}`, ACTIVITY);
     }
     return hash.toLowerCase() as Hex;
   }
@@ -163,7 +174,7 @@ export class Session {
 
   async #chain(): Promise<bigint> {
     const found = chainIn(await this.#quick("eth_chainId", []));
-    if (found === undefined) throw new HearthError("WALLET_FAILED", `${this.wallet.name} names no chain; ${NOTHING_SENT}`);
+    if (found === undefined) throw new HearthError("WALLET_FAILED", `${this.wallet.name} names no chain; ${NOTHING_SENT}`, "use another wallet");
     return found;
   }
 
@@ -224,8 +235,8 @@ export class Session {
 export function walletError(error: unknown, name: string, money: string): HearthError {
   const { codes, message } = readError(error);
   const has = (all: ReadonlySet<number>): boolean => codes.some((code) => all.has(code));
-  if (codes.includes(REFUSED)) return new HearthError("USER_REFUSED", `you refused it; ${NOTHING_SENT}`);
-  if (codes.includes(UNKNOWN_CHAIN)) return new HearthError("UNKNOWN_CHAIN", `${name} does not know the market's chain; ${NOTHING_SENT}`);
+  if (codes.includes(REFUSED)) return new HearthError("USER_REFUSED", `you refused it; ${NOTHING_SENT}`, "the same button asks your wallet again, for the same thing");
+  if (codes.includes(UNKNOWN_CHAIN)) return new HearthError("UNKNOWN_CHAIN", `${name} does not know the market's chain; ${NOTHING_SENT}`, "add the chain in your wallet, with the RPC that the page Network names");
   if (codes.includes(DENIED)) {
     const why = `${name} has not let this page use that account; ${NOTHING_SENT}`;
     return new HearthError("WALLET_DENIED", why, "connect again");
@@ -236,7 +247,7 @@ export function walletError(error: unknown, name: string, money: string): Hearth
   if (has(GONE)) return new HearthError("WALLET_GONE", `${name} has no connection to its chain; ${money}`, "open it, or connect again");
   if (has(UNSUPPORTED)) return new HearthError("UNSUPPORTED", `${name} does not offer this; ${money}`, "use another wallet");
   const code = codes[0] === undefined ? "" : ` (${codes[0]})`;
-  return new HearthError("WALLET_FAILED", `${name} says: ${message}${code}; ${money}`, "open the wallet and look at its activity");
+  return new HearthError("WALLET_FAILED", `${name} says: ${message}${code}; ${money}`, ACTIVITY);
 }
 
 // Read a stranger's error: its code and those that it wraps, and its message. Reading may run the stranger's code.

@@ -5,7 +5,7 @@ import { utf8 } from "../bytes";
 import type { Bytes, Cid } from "../cid";
 import { DEFAULT_LIMITS, type ReadLimits, type Source } from "./model";
 import { disarmed, joined, Names } from "./names";
-import { Budget, contentOf, isDirectory, listDirectory, type Opened, openNode, sizeOf } from "./reader";
+import { Budget, contentOf, isDirectory, listDirectory, Nodes, type Opened, openNode, sizeOf, survey } from "./reader";
 
 // A folder, a file, or the next bytes of the file before. `path` is the place in the tree, `place` the one to write to;
 // they differ where a name was disarmed. A file's `size` is what its bytes add up to, or the stream throws.
@@ -15,15 +15,17 @@ export type Exported =
   | { readonly kind: "bytes"; readonly bytes: Bytes };
 
 // Yield a file or a directory tree, parents first. With `disarm`, names that a person's programs would obey are written
-// under another. Throws UNSAFE_PATH, TOO_LARGE, BLOCK_CORRUPT and what the source throws, each at the earliest: what
-// came before is then to be thrown away.
+// under another. A tree that unfolds to more than the limits is refused before anything of it comes. Throws UNSAFE_PATH,
+// TOO_LARGE, BLOCK_CORRUPT and what the source throws, each at the earliest: what came before is then to be thrown away.
 export async function* exportTree(
   cid: Cid,
   source: Source,
   limits: ReadLimits = DEFAULT_LIMITS,
   disarm = true,
 ): AsyncGenerator<Exported> {
-  const budget = new Budget(source, limits);
+  const nodes = new Nodes();
+  await survey(cid, source, limits, nodes);
+  const budget = new Budget(source, limits, nodes);
   budget.entry();
   yield* written(await openNode(cid, budget), budget, disarm, "", "");
 }

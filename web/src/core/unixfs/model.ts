@@ -61,3 +61,8 @@ export function limitsOfMarket(
 export function maxNodeBytes(limits: ReadLimits): bigint {
   return limits.maxBytes / 8n + BigInt(limits.maxEntries) * 1024n + BigInt(MAX_BLOCK_BYTES);
 }
+
+// Return the bytes of all blocks of a DAG at most: what a reader of its content would take, each block once.
+export function maxDagBytes(limits: ReadLimits): bigint {
+  return limits.maxBytes + maxNodeBytes(limits);
+}

@@ -14,15 +14,13 @@ import {
   OBEYED,
   RENAMED_PREFIX,
   SHORT,
-  UNSEEN,
 } from "../../generated/unixfs";
 import { utf8 } from "../bytes";
 import { HearthError } from "../errors";
+import { UNSEEN_CLASS } from "../text";
 import { fromUtf8, hasHalfPair } from "../unicode";
 
-const unicode = (code: number): string => `\\u{${code.toString(16)}}`;
-const UNSEEN_RANGES = UNSEEN.map(([start, last]) => `${unicode(start)}-${unicode(last)}`);
-const UNSEEN_CHARACTER = new RegExp(`[${UNSEEN_RANGES.join("")}]`, "u");
+const UNSEEN_CHARACTER = new RegExp(`[${UNSEEN_CLASS}]`, "u");
 const SHORT_NAME = new RegExp(`^(?:${SHORT})$`, "u");
 const OBEYED_NAMES: ReadonlySet<string> = new Set(OBEYED);
 const DATA_NAMES: ReadonlySet<string> = new Set(DATA);

@@ -2,8 +2,9 @@
 // Mirrors hearth/storage/unixfs/reader.py. Nothing in a block is trusted but that it hashes to its name: sizes, names,
 // counts and depth are checked here. Nothing recurses deeper than a path or a shard may be.
 
-import { DAG_PB, RAW } from "../../generated/cid";
+import { DAG_PB, MAX_BLOCK_BYTES, RAW } from "../../generated/cid";
 import { HASH_BITS, MAX_DAG_HEIGHT, TYPE_NAMES } from "../../generated/unixfs";
+import { fromHex } from "../bytes";
 import { type Block, type Bytes, checkBlockSize, type Cid, codecName } from "../cid";
 import { HearthError } from "../errors";
 import {
@@ -19,14 +20,39 @@ import {
   TYPE_SHARD,
   TYPE_SYMLINK,
 } from "./codec";
-import { DEFAULT_LIMITS, type Found, maxNodeBytes, type ReadLimits, type Source } from "./model";
+import { DEFAULT_LIMITS, type Found, maxDagBytes, maxNodeBytes, type ReadLimits, type Source } from "./model";
 import { joined, Names } from "./names";
 
 // A raw leaf's bytes, or a file's or directory's node.
 export type Opened = Bytes | DagNode;
 export type Named = readonly [name: string, link: Link];
 
-// Count what has been read against the limits of one reader.
+const MAX_LEAF = BigInt(MAX_BLOCK_BYTES);
+// Decoded, a node takes some ten times its block.
+const NODES_BYTES = 4 << 20;
+
+// Keeps the nodes that were decoded last, NODES_BYTES of blocks in all: what looks at a tree before it writes it, or meets the
+// same block at a million places, fetches and decodes it once.
+export class Nodes {
+  readonly #held = new Map<string, { readonly node: DagNode; readonly size: number }>();
+  #bytes = 0;
+
+  get(cid: Cid): { readonly node: DagNode; readonly size: number } | undefined {
+    return this.#held.get(cid.key);
+  }
+
+  keep(cid: Cid, node: DagNode, size: number): void {
+    this.#held.set(cid.key, { node, size });
+    this.#bytes += size;
+    for (const [oldest, held] of this.#held) {
+      if (this.#bytes <= NODES_BYTES) break;
+      this.#held.delete(oldest);
+      this.#bytes -= held.size;
+    }
+  }
+}
+
+// Count what has been read against the limits of one reader; `nodes` are those that it shares with another.
 export class Budget {
   readonly #below: Map<string, bigint>;
   #blocks = 0;
@@ -34,10 +60,12 @@ export class Budget {
   #bytes = 0n;
   #nodeBytes = 0n;
   #heldBytes = 0n;
+  #promised = 0n;
 
   constructor(
     readonly source: Source,
     readonly limits: ReadLimits,
+    readonly nodes = new Nodes(),
   ) {
     this.#below = new Map(limits.maxBelow);
   }
@@ -53,21 +81,44 @@ export class Budget {
     if (cid.codec !== DAG_PB) {
       throw corrupt(cid, `a ${codecName(cid.codec)} block is no UnixFS directory or file node`);
     }
-    const block = await this.block(cid);
-    const node = decodeDagNode(cid, block);
+    const { node, size } = this.#held(cid) ?? (await this.#decoded(cid));
     const held = isFile(node) ? node.data.length : 0;
     this.#heldBytes += BigInt(held);
     if (this.#heldBytes > this.limits.maxBytes) throw over("bytes", this.limits.maxBytes);
-    this.#nodeBytes += BigInt(block.length - held);
+    this.#nodeBytes += BigInt(size - held);
     const most = maxNodeBytes(this.limits);
     if (this.#nodeBytes > most) throw over("bytes of inner nodes", most);
     return node;
   }
 
-  // Read a block, counted each time it is read.
-  async block(cid: Cid): Promise<Bytes> {
+  // A node that is held, which counts as if it were read.
+  #held(cid: Cid): { readonly node: DagNode; readonly size: number } | undefined {
+    const known = this.nodes.get(cid);
+    if (known !== undefined) this.#countBlock();
+    return known;
+  }
+
+  async #decoded(cid: Cid): Promise<{ readonly node: DagNode; readonly size: number }> {
+    const block = await this.block(cid);
+    const node = decodeDagNode(cid, block);
+    this.nodes.keep(cid, node, block.length);
+    return { node, size: block.length };
+  }
+
+  #countBlock(): void {
     this.#blocks += 1;
     if (this.#blocks > this.limits.maxBlocks) throw over("blocks", this.limits.maxBlocks);
+  }
+
+  // Count what one more file declares, of which nothing is read.
+  foresee(size: bigint): void {
+    this.#promised += size;
+    if (this.#promised > this.limits.maxBytes) throw over("bytes", this.limits.maxBytes);
+  }
+
+  // Read a block, counted each time it is read.
+  async block(cid: Cid): Promise<Bytes> {
+    this.#countBlock();
     const block = await this.source(cid);
     checkBlockSize(block);
     return block;
@@ -238,7 +289,32 @@ export async function countEntries(cid: Cid, source: Source, limits: ReadLimits 
   return budget.entries;
 }
 
-// Follow a path ("a/b/c") from a directory and return the CID it names. Throws NOT_FOUND.
+// Refuse a tree that unfolds to more than the limits, by the word of its nodes, before anything of it is saved. A block that
+// is named a million times is a million files. Only nodes are read, each once; no content.
+export async function survey(cid: Cid, source: Source, limits: ReadLimits, nodes: Nodes): Promise<void> {
+  const budget = new Budget(source, limits, nodes);
+  budget.entry();
+  const stack = [{ cid, path: "", tsize: 0n }];
+  for (let here = stack.pop(); here !== undefined; here = stack.pop()) {
+    // Of a leaf its parent's word; none is larger than a block.
+    let size = here.tsize < MAX_LEAF ? here.tsize : MAX_LEAF;
+    if (here.cid.codec !== RAW) {
+      const opened = await openNode(here.cid, budget);
+      if (isDirectory(opened)) {
+        for (const [name, link] of await listDirectory(opened, here.path, budget)) {
+          stack.push({ cid: link.cid, path: joined(here.path, name), tsize: link.tsize });
+        }
+        continue;
+      }
+      size = sizeOf(opened);
+    }
+    budget.foresee(size);
+    budget.below(here.path, size);
+  }
+}
+
+// Follow a path ("a/b/c") from a directory and return the CID it names. A name is taken as it stands, and where there is
+// none such, as a URL writes it: `a%20b` is also `a b`. Throws NOT_FOUND.
 export async function resolve(
   cid: Cid,
   path: string,
@@ -250,14 +326,19 @@ export async function resolve(
   for (const part of path.split("/").filter((one) => one !== "")) {
     const opened = await openNode(here, budget);
     const children = new Map(isDirectory(opened) ? await listDirectory(opened, walked, budget) : []);
-    const next = children.get(part);
+    const name = children.has(part) ? part : unquoted(part);
+    const next = children.get(name);
     if (next === undefined) {
       throw new HearthError("NOT_FOUND", `${cid} has no entry ${JSON.stringify(path)}`, "check the path", { path });
     }
-    [here, walked] = [next.cid, joined(walked, part)];
+    [here, walked] = [next.cid, joined(walked, name)];
   }
   return here;
 }
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const unquoted = (part: string): string =>
+  part.replace(/(?:%[0-9a-f]{2})+/gi, (run) => decoder.decode(fromHex(run.replaceAll("%", ""))));
 
 // Return about how many bytes a fetch will move, by the root's own word: for progress bars, not for limits.
 export async function declaredSize(cid: Cid, source: Source): Promise<bigint> {
@@ -278,14 +359,19 @@ export function linksOf(cid: Cid, block: Bytes): Cid[] {
   return decodeLinks(cid, block).map((link) => link.cid);
 }
 
-// Yield every block of a DAG once, parents first, within the same limits as a reader of its content.
+// Yield every block of a DAG once, parents first, within the same limits as a reader of its content. A raw block is
+// content. How much of a node is, is not looked at here: all blocks are held against both limits' sum.
 export async function* blocksOf(cid: Cid, source: Source, limits: ReadLimits = DEFAULT_LIMITS): AsyncGenerator<Block> {
   const budget = new Budget(source, limits);
+  const most = maxDagBytes(limits);
+  let bytesRead = 0n;
   const seen = new Set([cid.key]);
   const stack = [cid];
   for (let here = stack.pop(); here !== undefined; here = stack.pop()) {
     const bytes = await budget.block(here);
-    budget.content(bytes);
+    if (here.codec === RAW) budget.content(bytes);
+    bytesRead += BigInt(bytes.length);
+    if (bytesRead > most) throw over("bytes of blocks", most);
     yield { cid: here, bytes };
     const fresh: Cid[] = [];
     for (const child of linksOf(here, bytes)) {
@@ -314,7 +400,7 @@ function over(what: string, limit: bigint | number): HearthError {
   return new HearthError(
     "TOO_LARGE",
     `the data has more than ${limit} ${what}, the limit set for it`,
-    "raise max_size in the spec if this is wanted: hearth check job.yaml",
+    "name a smaller part of it; what a job may leave is its outputs' max_size: hearth check job.yaml",
     { limit: String(limit), what },
   );
 }

@@ -1,8 +1,9 @@
-// The ABI of the views that the page asks for, of one contract (tools/web_tables/_abi.py:READ).
+// The ABI of the views that the page asks for, of one contract, with selectors (tools/web_tables/_abi.py:READ).
 // Written by `python -m tools.web_tables`: change tools/web_tables/reads.py.
 
 export const JOB_REGISTRY_READS = [
   {
+    selector: "0xfe358169",
     type: "function",
     name: "job_id_of",
     stateMutability: "view",
@@ -26,6 +27,23 @@ export const JOB_REGISTRY_READS = [
     outputs: [{ name: "", type: "bytes32" }],
   },
   {
+    selector: "0xe681c4aa",
+    type: "function",
+    name: "ESCROW",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "address" }],
+  },
+  {
+    selector: "0x863191b8",
+    type: "function",
+    name: "NODES",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "address" }],
+  },
+  {
+    selector: "0x09148a24",
     type: "function",
     name: "RULES",
     stateMutability: "view",
@@ -33,6 +51,7 @@ export const JOB_REGISTRY_READS = [
     outputs: [{ name: "", type: "address" }],
   },
   {
+    selector: "0x4800d97f",
     type: "function",
     name: "ASSET",
     stateMutability: "view",

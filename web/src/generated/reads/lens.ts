@@ -1,8 +1,9 @@
-// The ABI of the views that the page asks for, of one contract (tools/web_tables/_abi.py:READ).
+// The ABI of the views that the page asks for, of one contract, with selectors (tools/web_tables/_abi.py:READ).
 // Written by `python -m tools.web_tables`: change tools/web_tables/reads.py.
 
 export const LENS_READS = [
   {
+    selector: "0x16dbf7db",
     type: "function",
     name: "nodes",
     stateMutability: "view",
@@ -24,6 +25,7 @@ export const LENS_READS = [
     ],
   },
   {
+    selector: "0x2a10eee2",
     type: "function",
     name: "gates",
     stateMutability: "view",
@@ -44,6 +46,7 @@ export const LENS_READS = [
     outputs: [{ name: "", type: "uint256[]" }],
   },
   {
+    selector: "0x3a2056f1",
     type: "function",
     name: "overview",
     stateMutability: "view",
@@ -72,6 +75,7 @@ export const LENS_READS = [
     ],
   },
   {
+    selector: "0x6c894554",
     type: "function",
     name: "jobs",
     stateMutability: "view",
@@ -79,6 +83,7 @@ export const LENS_READS = [
     outputs: [{ name: "", type: "uint256[]" }],
   },
   {
+    selector: "0x710bb4eb",
     type: "function",
     name: "locks",
     stateMutability: "view",
@@ -86,6 +91,7 @@ export const LENS_READS = [
     outputs: [{ name: "", type: "uint256[]" }],
   },
   {
+    selector: "0xbe500fb9",
     type: "function",
     name: "credits",
     stateMutability: "view",
@@ -93,6 +99,7 @@ export const LENS_READS = [
     outputs: [{ name: "", type: "uint256[]" }],
   },
   {
+    selector: "0xb361ef31",
     type: "function",
     name: "status",
     stateMutability: "view",

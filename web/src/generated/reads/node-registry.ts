@@ -1,8 +1,9 @@
-// The ABI of the views that the page asks for, of one contract (tools/web_tables/_abi.py:READ).
+// The ABI of the views that the page asks for, of one contract, with selectors (tools/web_tables/_abi.py:READ).
 // Written by `python -m tools.web_tables`: change tools/web_tables/reads.py.
 
 export const NODE_REGISTRY_READS = [
   {
+    selector: "0xcf692f22",
     type: "function",
     name: "offered_operator",
     stateMutability: "view",
@@ -10,6 +11,23 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "address" }],
   },
   {
+    selector: "0xe681c4aa",
+    type: "function",
+    name: "ESCROW",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "address" }],
+  },
+  {
+    selector: "0xd2a7d043",
+    type: "function",
+    name: "JOBS",
+    stateMutability: "view",
+    inputs: [],
+    outputs: [{ name: "", type: "address" }],
+  },
+  {
+    selector: "0x540b745a",
     type: "function",
     name: "DEAD_AFTER",
     stateMutability: "view",
@@ -17,6 +35,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0xa3f4c099",
     type: "function",
     name: "ASK_NOTICE",
     stateMutability: "view",
@@ -24,6 +43,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0x0fe7683f",
     type: "function",
     name: "UNBONDING",
     stateMutability: "view",
@@ -31,6 +51,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0x08dbbb03",
     type: "function",
     name: "MINIMUM_STAKE",
     stateMutability: "view",
@@ -38,6 +59,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0xbc1f4ae0",
     type: "function",
     name: "FEE_REFERENCE",
     stateMutability: "view",
@@ -45,6 +67,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0xdac4d87b",
     type: "function",
     name: "LIVENESS_FEE",
     stateMutability: "view",
@@ -52,6 +75,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0x45a8287e",
     type: "function",
     name: "RATION_BPS",
     stateMutability: "view",
@@ -59,6 +83,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0xae32305b",
     type: "function",
     name: "paused_until",
     stateMutability: "view",
@@ -66,6 +91,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "uint256" }],
   },
   {
+    selector: "0x0c340a24",
     type: "function",
     name: "governor",
     stateMutability: "view",
@@ -73,6 +99,7 @@ export const NODE_REGISTRY_READS = [
     outputs: [{ name: "", type: "address" }],
   },
   {
+    selector: "0x0ea811ef",
     type: "function",
     name: "offered_governor",
     stateMutability: "view",

@@ -48,7 +48,7 @@ function Put({ context }: { readonly context: Context }) {
     setWork({ state: "busy", what, progress: { bytes: 0, blocks: 0 } });
     try {
       const tell = (progress: Progress): void => setWork({ state: "busy", what, progress });
-      const { ignore, left } = await rulesOf(tree);
+      const { ignore, left } = await rulesOf(tree, true);
       const entry = await (put ? putTree : nameTree)(tree.node, ignore, tell);
       setWork({ state: "named", entry, left, kept: put });
     } catch (error) {
@@ -57,7 +57,7 @@ function Put({ context }: { readonly context: Context }) {
   };
   const saveCar = async (tree: Picked, entry: Entry): Promise<void> => {
     try {
-      const { ignore } = await rulesOf(tree);
+      const { ignore } = await rulesOf(tree, true);
       save(await carOf(tree.node, ignore, entry.cid), `${tree.name}.car`, "application/vnd.ipld.car");
     } catch (error) {
       setWork({ state: "failed", error });

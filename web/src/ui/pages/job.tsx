@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Jobs as Reader } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { HearthError } from "../../core/errors";
+import { leasesOf } from "../../core/types";
 import type { Posted } from "../../core/posted";
 import { jobAddress } from "../job-address";
 import { asOf, isRunning, readWhole } from "../job";
@@ -121,7 +122,7 @@ export function JobPage({ context }: { readonly context: Context }) {
             all={most < whole.value.events.length ? () => setMost(Infinity) : undefined}
           />
           <Actions market={ready.market} standing={whole.value.standing} />
-          <Timeline events={shownEvents ?? []} about={about} asset={network.asset} />
+          <Timeline isArray={leasesOf(whole.value.standing.view.terms) > 1} events={shownEvents ?? []} about={about} asset={network.asset} />
           <Earlier rest={whole.value.events.length - most} more={() => setMost(most + STEP)} />
           <UnitMap key={`map ${job}`} whole={asOf(whole.value, ready.head.time)} chosen={chosen} choose={choose} />
           <Results

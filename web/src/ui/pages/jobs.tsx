@@ -8,8 +8,7 @@ import {
   progressOf,
   type Standing,
   standingAt,
-  stateOfStanding as stateOf,
-  verdictOfStanding as verdictOf,
+  toldOfStanding,
 } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { counted } from "../../core/counted";
@@ -18,14 +17,14 @@ import type { Posted } from "../../core/posted";
 import type { Asset } from "../../core/units";
 import { labelOf } from "../../data/addresses";
 import { askedIn, filterOf } from "../jobs-asked";
+import type { Facts } from "../jobs-facts";
 import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
-import { Filters } from "../parts/jobs-filters";
 import { LastNote } from "../parts/last";
-import { lazy, offline } from "../parts/lazy";
+import { lazy } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
 import { Amount, Moment, short, State, Stranger } from "../parts/shown";
@@ -36,6 +35,8 @@ import { type Names, useNames } from "../use-names";
 import { WORDS } from "../words";
 
 const STEP = 25;
+const Filters = lazy(async () => (await import("../parts/jobs-filters")).Filters);
+const JobsMore = lazy(async () => (await import("../parts/jobs-more")).JobsMore);
 const Legend = lazy(async () => (await import("../parts/legend")).Legend);
 
 interface List {
@@ -52,7 +53,6 @@ export function Jobs({ context }: { readonly context: Context }) {
     [ready?.market, ready?.epoch],
   );
   const [most, setMost] = useState(STEP);
-  const [fault, setFault] = useState<unknown>();
   const list = useLoad(
     ready === undefined || reader === undefined ? undefined : () => newest(reader, ready.head, most),
     network?.name ?? "",
@@ -69,7 +69,9 @@ export function Jobs({ context }: { readonly context: Context }) {
   );
   useKeep(live, "last/jobs", standings.value);
   const last = useLast(live, "last/jobs");
-  const names = useNames(network, list.value);
+  const [facts, setFacts] = useState<Facts>();
+  const [learnt, setLearnt] = useState(0);
+  const names = useNames(network, list.value, learnt);
   const asked = askedIn(query);
   const [isAsked, mistyped] = filterOrFault(asked, names.value, location);
   if (network === undefined) return <NoMarket context={context} />;
@@ -77,7 +79,8 @@ export function Jobs({ context }: { readonly context: Context }) {
   const every = standings.value?.jobs.map((one) => (ready === undefined ? one : standingAt(one, ready.head.time))) ?? last?.jobs;
   // Which of them have that name nobody knows until the names are read.
   const rows = asked.name !== "" && names.value === undefined ? undefined : every?.filter(isAsked);
-  const known = every?.filter(({ posted }) => names.value?.has(posted.terms.spec)).length;
+  const unnamed = asked.name === "" ? 0 : (every?.filter(({ posted }) => names.value?.has(posted.terms.spec) !== true).length ?? 0);
+  const unread = unnamed === 0 ? "" : `; the names of ${counted(unnamed, "job")} are not read`;
   return (
     <>
       <h1>Jobs</h1>
@@ -87,7 +90,6 @@ export function Jobs({ context }: { readonly context: Context }) {
       {standings.error !== undefined && <Failure error={standings.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
       {names.error !== undefined && <Failure error={names.error} />}
-      {fault !== undefined && <Failure error={fault} />}
       <Filters asked={asked} />
       <Legend />
       {mistyped !== undefined ? (
@@ -97,11 +99,11 @@ export function Jobs({ context }: { readonly context: Context }) {
       ) : (
         <>
           <Table
-            caption={`${rows.length} of the newest ${counted(every?.length ?? 0, "job")}${asked.name === "" ? "" : `; names are known here of ${known}`}`}
-            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time, names.value)}
+            caption={`${rows.length} of the newest ${counted(every?.length ?? 0, "job")}${unread}`}
+            columns={columnsOf(network.asset, standings.value === undefined ? last?.at.time : ready?.head.time, names.value, facts, standings.value !== undefined)}
             rows={rows}
             keyOf={(one) => one.posted.jobId}
-            none={every?.length === 0 ? "Nobody has posted a job yet." : "None of these jobs is like that."}
+            none={every?.length === 0 ? "Nobody has posted a job yet." : `None of these jobs is like that${unread}.`}
           />
           {rows.length > 0 && <Notes />}
           <p class="row">
@@ -110,9 +112,19 @@ export function Jobs({ context }: { readonly context: Context }) {
                 Older jobs
               </button>
             )}
-            <button type="button" disabled={rows.length === 0 || standings.value === undefined || names.value === undefined} onClick={() => void import("../jobs-csv").then(({ saveJobs }) => saveJobs(rows, network.asset, names.value), () => setFault(offline()))}>
-              Save as CSV
-            </button>
+            {reader !== undefined && standings.value !== undefined && (
+              <JobsMore
+                context={context}
+                network={network}
+                reader={reader}
+                {...standings.value}
+                rows={rows}
+                names={names.value}
+                facts={facts}
+                tell={setFacts}
+                read={() => setLearnt(learnt + 1)}
+              />
+            )}
           </p>
         </>
       )}
@@ -122,7 +134,7 @@ export function Jobs({ context }: { readonly context: Context }) {
 
 async function newest(reader: Reader, head: { hash: `0x${string}` } & Parameters<Reader["events"]>[1], most: number): Promise<List> {
   const [overview] = await reader.market.read(head, reader.market.overview());
-  return reader.page(reader.end(overview), most);
+  return reader.page(reader.end(overview, head), most);
 }
 
 // A name is its document's, which anybody may post again: whose job it is stands beside it.
@@ -143,13 +155,12 @@ function filterOrFault(...asked: Parameters<typeof filterOf>): readonly [(one: S
   }
 }
 
-function columnsOf(asset: Asset, now: number | undefined, names: Names): Column<Standing>[] {
+function columnsOf(asset: Asset, now: number | undefined, names: Names, facts: Facts | undefined, reads: boolean): Column<Standing>[] {
   return [
     { head: "job", cell: ({ posted }) => <JobLink job={posted.jobId} block={posted.log.blockNumber} /> },
     { head: "name", cell: ({ posted }) => <Stranger text={names?.get(posted.terms.spec) ?? ""} /> },
     { head: "submitter", cell: ({ posted }) => <Submitter of={posted.terms.submitter} /> },
-    { head: "state", cell: (one) => <State name={stateOf(one)} /> },
-    { head: "came to", cell: verdictOf },
+    { head: "state", cell: (one) => <State {...toldOfStanding(one)} /> },
     {
       head: "units",
       cell: (one) => {
@@ -163,7 +174,27 @@ function columnsOf(asset: Asset, now: number | undefined, names: Names): Column<
       number: true,
     },
     { head: "at most", cell: ({ posted }) => <Amount value={escrowAtPost(posted.terms)} asset={asset} />, number: true },
-    { head: "deadline", cell: ({ posted }) => <Moment at={posted.terms.deadline} now={now} /> },
-    { head: "block", cell: ({ posted }) => posted.log.blockNumber, number: true },
+    {
+      head: "cost so far",
+      cell: ({ posted }) => {
+        const cost = facts?.costs.get(posted.jobId);
+        return cost === undefined && (facts !== undefined || !reads) ? "-" : <Amount value={cost} asset={asset} />;
+      },
+      number: true,
+    },
+    {
+      head: "deadline",
+      cell: (one) => {
+        const { ended, of } = progressOf(one);
+        return <Moment at={one.posted.terms.deadline} now={ended === of ? undefined : now} />;
+      },
+    },
+    {
+      head: "posted",
+      cell: ({ posted }) => {
+        const at = facts?.posted.get(posted.jobId);
+        return at === undefined ? `block ${posted.log.blockNumber}` : <Moment at={at} />;
+      },
+    },
   ];
 }

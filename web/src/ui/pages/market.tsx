@@ -114,7 +114,7 @@ function columnsOf(asset: Asset, now: number): Column<Offered>[] {
       cell: (one) => (
         <>
           {`${one.free}/${one.slots}${one.probation ? " (probation)" : ""}`}
-          {one.quarantined !== null && <> (in quarantine until <Moment at={one.quarantined} now={now} />)</>}
+          {one.quarantined !== null && <> (quarantined until <Moment at={one.quarantined} now={now} />)</>}
         </>
       ),
     },

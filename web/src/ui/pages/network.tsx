@@ -7,10 +7,9 @@ import { counted } from "../../core/counted";
 import type { Network } from "../../core/network";
 import { inWords, type Unit } from "../../core/parameters";
 import { statusOf } from "../../core/status";
-import { nameOf } from "../../core/types";
+import { statusWord } from "../../core/state-words";
 import type { Asset } from "../../core/units";
 import { unpackPolicy, unpackPosted, unpack } from "../../core/words";
-import { STATUS } from "../../generated/states";
 import { CONTRACTS, NODE_PARAMETERS } from "../../generated/contracts";
 import { NODE_UNITS, POLICY_UNITS } from "../../generated/parameters";
 import { WORDS as LAYOUTS } from "../../generated/words";
@@ -40,7 +39,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
   const states = new Map<string, number>();
   for (const node of value?.nodes ?? []) {
     const at = value?.at.time ?? 0;
-    const name = nameOf(STATUS, statusOf(node, at, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
+    const name = statusWord(statusOf(node, at, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
     states.set(name, (states.get(name) ?? 0) + 1);
   }
   const busy = (value?.nodes ?? []).reduce((sum, node) => sum + node.state.busy, 0);

@@ -121,7 +121,7 @@ interface Found {
 }
 
 async function readOpenings(reader: Reader, { at, overview, node }: NodeView): Promise<Found> {
-  const { jobs } = await reader.page(reader.end(overview), NEWEST);
+  const { jobs } = await reader.page(reader.end(overview, at), NEWEST);
   const immutables = immutablesOf(reader.market.network);
   const open: OpenJob[] = [];
   for (const { posted, partial, view } of await reader.standing(jobs, at)) {

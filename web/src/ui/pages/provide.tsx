@@ -14,7 +14,7 @@ import { Acts } from "../parts/acting";
 import { Failure } from "../parts/failure";
 import { Manage } from "../parts/manage";
 import { NoMarket } from "../parts/no-market";
-import { NodeFacts, NoNode, statusNameOf, Waits } from "../parts/node-facts";
+import { NodeFacts, NoNode, statusWordOf, Waits } from "../parts/node-facts";
 import { Rate } from "../parts/rate";
 import { Register } from "../parts/register";
 import { Amount, Moment, State } from "../parts/shown";
@@ -74,7 +74,7 @@ function Nodes({ context, wallets }: Props) {
               caption={`Nodes that this account owns, at block ${fleet.value.at.number}`}
               columns={[
                 { head: "node", cell: ({ id }) => <a href={hrefOf(["provide", String(id)])}>{`Node ${id}`}</a> },
-                { head: "status", cell: (node) => <State name={statusNameOf(node, now, network)} /> },
+                { head: "status", cell: (node) => <State word={statusWordOf(node, now, network)} /> },
                 { head: "asks", cell: (node) => <Rate rate={askInForce(node, now)} asset={network.asset} />, number: true },
                 { head: "busy", cell: ({ state, offer }) => `${state.busy}/${offer.slots}`, number: true },
                 { head: "stake", cell: ({ stake }) => <Amount value={stake} asset={network.asset} />, number: true },

@@ -3,15 +3,16 @@
 import { counted } from "../../core/counted";
 import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
-import { askInForce, quarantinedUntil, statusOf } from "../../core/status";
+import { askInForce, quarantinedUntil } from "../../core/status";
 import { slugOf } from "../../core/tiers";
-import { nameOf, type Node } from "../../core/types";
-import { STATUS } from "../../generated/states";
+import type { Node } from "../../core/types";
+import { STATUS, STATUS_WORDS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
 import { useFleet } from "../fleet";
 import type { Context } from "../main";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
+import { statusWordOf } from "../parts/node-facts";
 import { Notes } from "../parts/notes";
 import { Rate } from "../parts/rate";
 import { Amount, Moment, Whole } from "../parts/shown";
@@ -25,15 +26,16 @@ export function Workers({ context }: { readonly context: Context }) {
   const { value, error } = useFleet(context);
   if (network === undefined) return <NoMarket context={context} />;
   const now = value?.at.time ?? 0;
-  const { dead_after, minimum_stake } = network.nodeParameters;
   const columns: Column<Node>[] = [
     { head: "node", cell: ({ id }) => <a href={hrefOf(["node", String(id)])}>{id}</a>, number: true },
     {
       head: "status",
       cell: (node) => {
         const until = quarantinedUntil(node, now);
-        const name = nameOf(STATUS, statusOf(node, now, Number(dead_after), minimum_stake));
-        return until === null ? name : <>{name}, in quarantine until <Moment at={until} now={now} /></>;
+        const word = statusWordOf(node, now, network);
+        if (until === null) return word;
+        const held = STATUS_WORDS[STATUS.SLASHED];
+        return <>{word === held || word === STATUS_WORDS[STATUS.ACTIVE] ? "" : `${word}, `}{held} until <Moment at={until} now={now} /></>;
       },
     },
     {

@@ -34,13 +34,13 @@ export function Actions({ market, standing }: Props) {
     if (finished) journalOf(network).see(posted.jobId).catch(() => undefined);
   }, [finished, posted.jobId]);
   const offers = offersOf(market, standing);
+  const account = wallets.session?.account;
   const [offered, setOffered] = useState(false);
   useEffect(() => {
-    if (offers.length > 0) setOffered(true);
-  }, [offers.length]);
-  // What came of the last one stays readable where it was.
+    if (offers.length > 0 && account === posted.terms.submitter) setOffered(true);
+  }, [offers.length, account]);
+  // What came of the last one stays readable where it was, to whoever could do it.
   if (offers.length === 0 && !offered) return null;
-  const account = wallets.session?.account;
   return (
     <>
       <h2>Cancel or accept</h2>

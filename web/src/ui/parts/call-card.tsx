@@ -38,8 +38,8 @@ export function CallCard({ call, told, network }: Props) {
         <dt>your wallet will show</dt>
         <dd>
           {call.approve > 0n && <>first, if less is approved, an approval of exactly <Exact value={call.approve} asset={asset} />; then </>}
-          <Exact value={call.value} asset={asset.address === null ? asset : NATIVE} /> to <Whole hex={call.to} /> ({call.contract}), function{" "}
-          <code>{call.function}</code>, on chain {String(network.chainId)}
+          <Exact value={call.value} asset={asset.address === null ? asset : NATIVE} /> to <Whole hex={call.to} grouped /> ({call.contract}), on chain{" "}
+          {String(network.chainId)}; the address shortened, as most do, raw data, and the method <code>{call.function}</code> where it knows it
         </dd>
         <dt>its data</dt>
         <dd class="marks"><CallMarks call={call} network={network} /></dd>

@@ -7,8 +7,9 @@ import type { Block } from "../../chain/answers";
 import type { Jobs } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { counted } from "../../core/counted";
-import { BOX, laidOut } from "../../core/graph";
+import { BOX, laidOut, UNKNOWN } from "../../core/graph";
 import type { Posted } from "../../core/posted";
+import type { Told } from "../../core/state-words";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
@@ -61,10 +62,12 @@ function Shown({ around, center }: { readonly around: Around; readonly center: H
 }
 
 function Linked({ job, around, center }: { readonly job: Hex; readonly around: Around; readonly center: Hex }) {
-  const state = <State name={around.states.get(job) ?? "unknown"} />;
+  const state = <State {...toldIn(around, job)} />;
   if (job === center) return <>this job ({state})</>;
   return <><a href={hrefOf(["job", job])}><Whole hex={job} /></a> ({state})</>;
 }
+
+const toldIn = ({ states }: Around, job: Hex): Told => states.get(job) ?? { word: UNKNOWN, text: UNKNOWN };
 
 // The list below says the same: what cannot be seen is left to it.
 function Drawn({ around, center }: { readonly around: Around; readonly center: Hex }) {
@@ -85,12 +88,12 @@ function Drawn({ around, center }: { readonly around: Around; readonly center: H
           );
         })}
         {places.map(({ job, x, y }) => {
-          const state = around.states.get(job) ?? "unknown";
+          const { word, text } = toldIn(around, job);
           return (
             <a key={job} href={hrefOf(["job", job])} tabindex={-1}>
               <rect x={x} y={y} width={BOX.width} height={BOX.height} rx={4} fill="none" stroke="currentColor" stroke-width={job === center ? 3 : 1} />
               <text x={x + 8} y={y + 16} font-size={12} fill="currentColor">{job.slice(0, 14)}</text>
-              <text x={x + 8} y={y + 32} font-size={12} fill="currentColor">{`${iconOf(state)} ${state}`}</text>
+              <text x={x + 8} y={y + 32} font-size={12} fill="currentColor">{`${iconOf(word)} ${text}`}</text>
             </a>
           );
         })}

@@ -50,7 +50,7 @@ export const GROUPS: readonly Group[] = [
         one: "input",
         items: [
           field("src", "What", "a file or folder that you pick, or ipfs://CID", { picks: "either" }),
-          field("dst", "Shown to the program at", "below /in"),
+          field("dst", "Path inside the job", "below /in, such as /in/data.csv"),
         ],
       }),
     ],

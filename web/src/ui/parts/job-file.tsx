@@ -17,7 +17,11 @@ import { fromInput } from "../../data/pick";
 import { type Kept, type Pen, penOf, writingOf } from "../../data/writing";
 import { anew } from "./anew";
 import { Failure } from "./failure";
+import { offline } from "./lazy";
 import { Stranger } from "./shown";
+
+// Names of one folder that are told.
+const MOST_LEFT = 8;
 
 export interface Found {
   readonly loaded: LoadedSpec;
@@ -41,15 +45,6 @@ export interface JobFile extends Pen {
   readonly error: unknown;
   setError(error: unknown): void;
 }
-
-const EXAMPLE = `version: 1
-name: sum
-module: sum.wasm
-command: [sum]
-resources: {cpus: 1, memory: 1GiB}
-limits: {runtime: 1m}
-price: {max_total: "0.02"}
-`;
 
 export function useJobFile(network?: Network): JobFile {
   const draft = useMemo(() => draftOf(network), [network]);
@@ -93,6 +88,15 @@ const toText = (): void => document.getElementById("job-file")?.focus();
 // The text, beside whatever else shows it.
 export function Editor({ file, children }: { readonly file: JobFile; readonly children?: ComponentChildren }) {
   const { text, setText, begin, error, setError, found } = file;
+  const showExample = async (): Promise<void> => {
+    try {
+      const { text: shown, picks } = (await import("../../data/example")).example();
+      begin(shown, picks);
+      toText();
+    } catch {
+      setError(offline());
+    }
+  };
   return (
     <>
       <p class="row">
@@ -106,7 +110,7 @@ export function Editor({ file, children }: { readonly file: JobFile; readonly ch
           />
         </label>
         {text.trim() === "" && (
-          <button type="button" onClick={() => { begin(EXAMPLE); toText(); }}>
+          <button type="button" onClick={() => void showExample()}>
             Show an example
           </button>
         )}
@@ -218,6 +222,7 @@ export function Sources({ file, found }: { readonly file: JobFile; readonly foun
           <li key={src}>
             <Stranger text={src} />{" "}
             {named.has(src) && <code>{named.get(src)?.cid}</code>}
+            <LeftOut paths={named.get(src)?.left ?? []} />
             <span class="row">
               <label>
                 {named.has(src) ? "another file" : "as a file"}{" "}
@@ -237,6 +242,17 @@ export function Sources({ file, found }: { readonly file: JobFile; readonly foun
         ))}
       </ul>
     </>
+  );
+}
+
+// What of a picked folder no job takes: its reader may miss it in the job.
+function LeftOut({ paths }: { readonly paths: readonly string[] }) {
+  if (paths.length === 0) return null;
+  return (
+    <p class="soft">
+      Left out, since no job takes what may hold keys or tokens: <Stranger text={paths.slice(0, MOST_LEFT).join(", ")} most={500} />
+      {paths.length > MOST_LEFT && ` and ${paths.length - MOST_LEFT} more`}
+    </p>
   );
 }
 

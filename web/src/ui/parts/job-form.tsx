@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { dumpValues } from "../../core/dump";
 import { HearthError } from "../../core/errors";
-import { faultsOf, readForm, sourceWord, valueAt, withValue } from "../../core/job-form";
+import { faultsOf, readForm, sourceWord, valueAt, withSource, withValue } from "../../core/job-form";
 import { fieldName, type Location } from "../../core/problems";
 import { shown } from "../../core/text";
 import type { Value, ValueMap } from "../../core/yaml";
@@ -52,9 +52,9 @@ export function JobForm({ file, errors }: Props) {
   // Until a text was read, a change would be one of the text before it; while the first one is, nothing can be changed.
   const open = held.text === text && held.why === undefined;
   const plain = text.trim() === "" || dumpValues(held.data) === text;
-  const change = (where: Location, value: Value | undefined): void => {
+  const change = (where: Location, value: Value | undefined): void => write(withValue(held.data, where, value));
+  const write = (changed: ValueMap): void => {
     if (!open) return;
-    const changed = withValue(held.data, where, value);
     const data: ValueMap = changed.has("version") ? changed : new Map<string, Value>([["version", 1n], ...changed]);
     const written = dumpValues(data);
     if (!plain) setBefore(text);
@@ -67,7 +67,8 @@ export function JobForm({ file, errors }: Props) {
     if (first === undefined || !open) return;
     const picked = (first.webkitRelativePath.split("/")[0] ?? "") || first.name;
     const src = sourceWord(held.data, where, picked, file.named);
-    if (src !== valueAt(held.data, where)) change(where, src);
+    const changed = withSource(held.data, where, src, picked);
+    if (dumpValues(changed) !== dumpValues(held.data)) write(changed);
     file.pick(src, nameSource(fromInput(files), fieldName(where) === "workdir")).then(() => setFailed(undefined), setFailed);
   };
   const desk: Desk = { data: held.data, faults, change, pick };

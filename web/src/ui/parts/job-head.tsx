@@ -3,7 +3,8 @@
 import type { Network } from "../../core/network";
 import type { Posted } from "../../core/posted";
 import { verification } from "../../core/steps";
-import { counts, stateOf, verdictOf } from "../../core/view";
+import { countedWords } from "../../core/state-words";
+import { isFinished, tallyOf, toldOf } from "../../core/view";
 import type { WholeJob } from "../job";
 import { hrefOf } from "../router";
 import { Moment, State, Whole } from "./shown";
@@ -22,12 +23,12 @@ interface HeadProps {
 export function Head({ whole, network, now }: HeadProps) {
   const { view, posted } = whole.standing;
   const { Attesters } = network.contracts;
-  const states = [...counts(view)].filter(([, count]) => count > 0);
+  const tally = tallyOf(view);
   return (
     <>
       <p>
-        <State name={stateOf(view)} />, {verdictOf(view)}
-        {states.length > 1 && `: ${states.map(([name, count]) => `${count} ${name}`).join(", ")}`}
+        <State {...toldOf(view)} />
+        {tally.size > 1 && `: ${countedWords(tally)}`}
       </p>
       {whole.seen.waits && <p>{whole.seen.waits}</p>}
       <dl>
@@ -38,7 +39,7 @@ export function Head({ whole, network, now }: HeadProps) {
           </a>
         </dd>
         <dt>Deadline</dt>
-        <dd><Moment at={posted.terms.deadline} now={now} /></dd>
+        <dd><Moment at={posted.terms.deadline} now={isFinished(view) ? undefined : now} /></dd>
         <dt>Checked by</dt>
         <dd>{verification(posted.terms, Attesters)}</dd>
       </dl>

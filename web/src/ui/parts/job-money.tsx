@@ -4,12 +4,11 @@ import { Fragment } from "preact";
 import { useMemo } from "preact/hooks";
 
 import type { Receipt } from "../../chain/answers";
+import { toldIn } from "../../chain/costs";
 import type { Hex } from "../../core/bytes";
 import { counted } from "../../core/counted";
-import { Strays } from "../../core/logs";
 import type { Network } from "../../core/network";
-import { eventsIn } from "../../core/posted";
-import { receiptOf } from "../../core/receipt";
+import { costOf, receiptOf } from "../../core/receipt";
 import type { WholeJob } from "../job";
 import { Amount } from "./shown";
 
@@ -26,7 +25,7 @@ export function Money({ whole, mined, network, all }: MoneyProps) {
   const { standing, events } = whole;
   const hashes = [...new Set(events.map((event) => event.log.txHash))];
   const transactions = useMemo(
-    () => new Map(hashes.map((hash) => [hash, [...eventsIn(mined?.get(hash)?.logs ?? [], network, new Strays())]])),
+    () => toldIn(hashes, mined ?? new Map(), network),
     [mined, events],
   );
   const money = receiptOf(standing.view, standing.posted.jobId, events, transactions, network.contracts.JobRegistry);
@@ -39,6 +38,7 @@ export function Money({ whole, mined, network, all }: MoneyProps) {
     ["keepers got", complete ? money.keepers : undefined],
     ["the market's fee", money.marketFee],
     ["refunded", complete ? money.refunded : undefined],
+    ["cost so far", complete ? costOf(money) : undefined],
   ];
   return (
     <>

@@ -4,7 +4,7 @@
 import { useMemo } from "preact/hooks";
 
 import type { Standing } from "../../chain/jobs";
-import { stateOfStanding, verdictOfStanding } from "../../chain/jobs";
+import { toldOfStanding } from "../../chain/jobs";
 import type { Last } from "../../chain/last";
 import { fromHex } from "../../core/bytes";
 import { cidOfDigest } from "../../core/cid";
@@ -13,8 +13,7 @@ import { escrowAtPost } from "../../core/money";
 import type { Network } from "../../core/network";
 import { eventsIn } from "../../core/posted";
 import { eventFacts, outcomeWords } from "../../core/sentences";
-import { nameOf } from "../../core/types";
-import { STATE } from "../../generated/states";
+import { unitWord } from "../../core/state-words";
 import { LastNote } from "./last";
 import { Amount, Moment, State, Stranger, Whole } from "./shown";
 import { Table } from "./table";
@@ -32,7 +31,7 @@ export function LastJob({ last, standing, network }: Props) {
     <>
       <LastNote last={last} />
       <p>
-        <State name={stateOfStanding(standing)} />, {verdictOfStanding(standing)}
+        <State {...toldOfStanding(standing)} />
       </p>
       <dl>
         <dt>Submitter</dt>
@@ -55,7 +54,7 @@ export function LastJob({ last, standing, network }: Props) {
           <h2>Timeline</h2>
           <ol class="timeline">
             {events.map((event) => (
-              <li key={`${event.log.blockHash}${event.log.logIndex}`}>
+              <li key={`${event.log.blockHash}${event.log.txHash}${event.log.logIndex}`}>
                 <span class="soft">block {event.log.blockNumber}</span> <Stranger text={eventFacts(event, network.asset).text} most={1_000} />
               </li>
             ))}
@@ -67,7 +66,7 @@ export function LastJob({ last, standing, network }: Props) {
         caption="As they stood then"
         columns={[
           { head: "unit", cell: (index: number) => index, number: true },
-          { head: "state", cell: (index) => <State name={nameOf(STATE, view.units[index]?.state ?? 0)} /> },
+          { head: "state", cell: (index) => <State word={view.units[index] === undefined ? "" : unitWord(view.units[index])} /> },
           { head: "outcome", cell: (index) => outcomeWords(view.units[index]?.outcome ?? 0) },
           { head: "node", cell: (index) => view.units[index]?.node || "", number: true },
         ]}

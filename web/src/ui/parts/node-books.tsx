@@ -19,16 +19,16 @@ interface Props {
 
 // Each end has a shape of its own: never by colour alone.
 const SHAPES: Readonly<Record<End, string>> = {
-  ok: "✔",
+  done: "✔",
   failed: "✕",
-  reclaimed: "⌛",
-  "given up": "↩",
-  declined: "–",
-  lapsed: "○",
-  closed: "▷",
+  "taken away": "⌛",
+  "gave up": "↩",
+  "given back": "–",
+  "let it pass": "○",
+  stopped: "▷",
   rejected: "⚑",
   unproven: "?",
-  submitted: "◆",
+  "result in": "◆",
   running: "▶",
 };
 const STRIP = 120;
@@ -44,7 +44,7 @@ export function NodeBooks({ past, node, asset, now, older }: Props) {
       <h2>Leases</h2>
       <p id="ends"><Ends took={took} />, {since}.</p>
       <Strip took={took.slice(0, STRIP)} />
-      <p class="soft">Reclaimed: a lease that was taken from it, since it was late or silent. Lapsed: a proposal that it let pass.</p>
+      <p class="soft">Taken away: it was late or silent. Given back: it could not run it. Gave up: it stopped, and paid for it. Let it pass: it was chosen and did not start.</p>
       <h2>Earnings</h2>
       <Sums of={earningsOf(lines)} asset={asset} />
       <Table
@@ -139,10 +139,10 @@ function columnsOf(asset: Asset): Column<Day>[] {
   return [
     { head: "day", cell: ({ day }) => (day === "" ? "not known" : day) },
     count("paid", (of) => of.paid),
-    count("the job failed", (of) => of.failed_theirs),
-    count("ended early", (of) => of.closed + of.voided),
-    count("given back", (of) => of.declined + of.given_up),
-    count("reclaimed", (of) => of.reclaimed),
+    count("program failed, still paid", (of) => of.failed_theirs),
+    count("stopped", (of) => of.closed + of.voided),
+    count("given back or up", (of) => of.declined + of.given_up),
+    count("taken away", (of) => of.reclaimed),
     count("rejected", (of) => of.rejected + of.unproven),
     money("earned", (of) => of.income),
     money("lost", (of) => of.slashed + of.livenessFees),

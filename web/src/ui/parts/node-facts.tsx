@@ -8,12 +8,12 @@ import { runtimesOf } from "../../core/offer";
 import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
 import { waitsOf } from "../../core/standing";
+import { statusWord } from "../../core/state-words";
 import { askInForce, stakeShort, statusOf } from "../../core/status";
 import { slugOf } from "../../core/tiers";
-import { nameOf, type Node, type Offer } from "../../core/types";
+import type { Node, Offer } from "../../core/types";
 import { formatDuration } from "../../core/units";
 import { ZERO_ADDRESS } from "../../generated/bounds";
-import { STATUS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
 import { Failure } from "./failure";
 import { Rate } from "./rate";
@@ -34,7 +34,7 @@ export function NodeFacts({ view, network, now }: Props) {
   return (
     <dl>
       <dt>Status</dt>
-      <dd id="status"><State name={statusNameOf(node, now, network)} /></dd>
+      <dd id="status"><State word={statusWordOf(node, now, network)} /></dd>
       <dt>Owner</dt>
       <dd><Whole hex={node.owner} />, who is paid: what it earns is this account's credit in Escrow</dd>
       <dt>Operator</dt>
@@ -60,7 +60,7 @@ export function NodeFacts({ view, network, now }: Props) {
       <dt>Stake</dt>
       <dd>
         <Amount value={node.stake} asset={asset} />
-        {short > 0n && <>, short of being active by <Amount value={short} asset={asset} /></>}
+        {short > 0n && <>, short of what it needs to be live by <Amount value={short} asset={asset} /></>}
       </dd>
       <dt>Of it reserved</dt>
       <dd><Amount value={state.bond} asset={asset} /> for leases that have not ended</dd>
@@ -70,7 +70,7 @@ export function NodeFacts({ view, network, now }: Props) {
       <dd>{bpsPercent(reputation(state.r, state.s))}{state.seasoned ? "" : ", on probation"}</dd>
       {now < state.quarantine && (
         <>
-          <dt>In quarantine</dt>
+          <dt>Quarantined</dt>
           <dd>until <Moment at={state.quarantine} now={now} /></dd>
         </>
       )}
@@ -99,8 +99,8 @@ export function Waits({ node, network, now }: { readonly node: Node; readonly ne
   );
 }
 
-export const statusNameOf = (node: Node, now: number, { nodeParameters }: Network): string =>
-  nameOf(STATUS, statusOf(node, now, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
+export const statusWordOf = (node: Node, now: number, { nodeParameters }: Pick<Network, "nodeParameters">): string =>
+  statusWord(statusOf(node, now, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
 
 export function offerInWords(offer: Offer): string {
   const gpus = offer.gpuCount === 0 ? "no GPU" : `${offer.gpuCount} x ${slugOf(offer.tier)} of ${offer.vramGib} GiB`;

@@ -11,9 +11,9 @@ import { ceilDiv, maxBig } from "../../core/numbers";
 import { type Prices, planPrices } from "../../core/plan";
 import { enoughFor, gasCost, postGasAfter, pricedAt, requireTaker } from "../../core/posting";
 import { leasesOf, nameOf, type Policy, type Terms } from "../../core/types";
-import { type Asset, formatDuration, NATIVE, showRate } from "../../core/units";
+import { type Asset, formatDuration, NATIVE, rateAtLeast, showRate } from "../../core/units";
 import { unpackPolicy } from "../../core/words";
-import { BILLING, GATE_WORDS, PASSING_GATES } from "../../generated/states";
+import { BILLING, FLEET_WORDS, PASSING_GATES } from "../../generated/states";
 import { ZERO_HASH } from "../../generated/bounds";
 import { withdrawing } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
@@ -42,7 +42,7 @@ export function Takers({ market, ground, terms, spec, refused }: TakersProps & {
   const policy = unpackPolicy(terms.policy);
   const gates = gatesOf(ground.fleet, terms, policy);
   const checked = useLoad(() => requireGates(market, ground, terms, policy), market.network.name, [ground, terms]);
-  const rows = [...gates].filter(([gate]) => gate in GATE_WORDS).sort(([a], [b]) => a - b);
+  const rows = [...gates].filter(([gate]) => gate in FLEET_WORDS).sort(([a], [b]) => a - b);
   return (
     <>
       <h2>Who can take it</h2>
@@ -54,7 +54,7 @@ export function Takers({ market, ground, terms, spec, refused }: TakersProps & {
           caption="What keeps the others from it"
           columns={[
             { head: "workers", cell: ([, count]: readonly [number, number]) => count, number: true },
-            { head: "are", cell: ([gate]) => (GATE_WORDS as Readonly<Record<number, string>>)[gate] ?? "" },
+            { head: "are", cell: ([gate]) => (FLEET_WORDS as Readonly<Record<number, string>>)[gate] ?? "" },
             { head: "", cell: ([gate]) => ((PASSING_GATES as readonly number[]).includes(gate) ? "for now: they count as able" : "") },
           ]}
           rows={rows}
@@ -76,7 +76,7 @@ function Slider({ ground, terms, spec, policy, market }: TakersProps & { readonl
   const most = 2n * maxBig(terms.ceiling, asks.at(-1) ?? 0n);
   const rate = at === undefined ? terms.ceiling : ceilDiv(most * BigInt(at), BigInt(STEPS));
   const able = takers(gatesOf(ground.fleet, { ...terms, ceiling: rate }, policy));
-  const prices = pricesAt(() => planPrices(pricedAt(spec, rate, asset), asset, policy));
+  const prices = pricesAt(() => planPrices(pricedAt(spec, rateAtLeast(rate, asset)), asset, policy));
   return (
     <p>
       <label for="rate">At a highest rate of {showRate(rate, asset)}</label>{" "}

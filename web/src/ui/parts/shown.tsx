@@ -16,15 +16,18 @@ export function Amount({ value, asset }: { readonly value: bigint | undefined; r
 
 // An address or a hash, whole: short ones are how people are led to pay somebody else.
 // Beside an address stands the name that its reader gave it, unless it is `plain`.
-export function Whole({ hex, plain = false }: { readonly hex: Hex; readonly plain?: boolean }) {
+// To be compared with another screen it stands in groups of four, and is copied as one word all the same.
+export function Whole({ hex, plain = false, grouped = false }: { readonly hex: Hex; readonly plain?: boolean; readonly grouped?: boolean }) {
   const name = plain ? undefined : labelOf(hex, location);
   return (
     <>
-      <code class="whole">{hex}</code>
+      <code class="whole">{grouped ? groupsOf(hex).map((group, place) => <span key={place} class="group">{group}</span>) : hex}</code>
       {name !== undefined && <span class="soft"> ({name})</span>}
     </>
   );
 }
+
+const groupsOf = (hex: Hex): readonly string[] => ["0x", ...(hex.slice(2).match(/.{1,4}/gs) ?? [])];
 
 // The short form of a hash, only for what links to the whole one.
 export const short = (hex: Hex): string => `${hex.slice(0, 14)}…`;
@@ -46,27 +49,27 @@ export function Stranger({ text, most = 200 }: { readonly text: string; readonly
 }
 
 const ICONS: Readonly<Record<Shown, string>> = {
-  open: "○",
-  blocked: "◌",
+  "waiting for a machine": "○",
+  "waiting for other jobs": "◌",
   running: "▶",
-  closing: "▷",
-  submitted: "◆",
-  disputed: "⚑",
-  settled: "✔",
+  stopping: "▷",
+  "result in": "◆",
+  "under review": "⚑",
+  done: "✔",
+  failed: "✕",
   refunded: "↩",
   cancelled: "✕",
   expired: "✕",
-  ended: "•",
-  reclaimed: "✕",
+  "taken away": "✕",
 };
 
-export const iconOf = (name: string): string => (Object.hasOwn(ICONS, name) ? ICONS[name as Shown] : "•");
+export const iconOf = (word: string): string => (Object.hasOwn(ICONS, word) ? ICONS[word as Shown] : "•");
 
-// A state as a shape and its word: never by colour alone.
-export function State({ name }: { readonly name: string }) {
+// A state as a shape and its word, or what is told with that word: never by colour alone.
+export function State({ word, text = word }: { readonly word: string; readonly text?: string }) {
   return (
-    <span class={`state state-${name}`}>
-      <span aria-hidden="true">{iconOf(name)}</span> {name}
+    <span class={`state state-${word.replaceAll(" ", "-")}`}>
+      <span aria-hidden="true">{iconOf(word)}</span> {text}
     </span>
   );
 }

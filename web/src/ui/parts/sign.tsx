@@ -1,4 +1,4 @@
-// What the wallet will show, and the one button that asks it.
+// What a wallet shows, and the one button that asks it.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -55,8 +55,11 @@ export function Sign({ market, session, draft, terms, credit, there, untakable, 
       <p id="judged">{judgedWords(terms, unpackPolicy(terms.policy), draft.attesters, network.asset)}</p>
       {draft.attesters !== undefined && <Keys set={draft.attesters} />}
       <WithdrawNote credit={credit} network={network} />
-      <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" />
-      <Box box={again}>Post a new job, though the same one was saved or posted from here</Box>
+      <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" job />
+      {again.stands && (
+        <p class="soft">This file was saved or posted here before: signed again it is still that one job, and cannot be posted twice.</p>
+      )}
+      <Box box={again}>Post a second job with this file</Box>
       <Box box={anyway}>Post it anyway, though no worker can take it</Box>
       <Box box={unseen}>Sign it anyway, though its data were not found</Box>
       <p class="row">

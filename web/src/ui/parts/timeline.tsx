@@ -29,12 +29,14 @@ export function Earlier({ rest, more }: { readonly rest: number; readonly more: 
 }
 
 interface TimelineProps {
+  // Of a job of several units each sentence says of which.
+  readonly isArray: boolean;
   readonly events: readonly MarketEvent[];
   readonly about: Loaded<About>;
   readonly asset: Asset;
 }
 
-export function Timeline({ events, about, asset }: TimelineProps) {
+export function Timeline({ isArray, events, about, asset }: TimelineProps) {
   const { times, receipts } = about.value ?? { times: new Map<Hex, number>(), receipts: new Map() };
   return (
     <>
@@ -44,10 +46,12 @@ export function Timeline({ events, about, asset }: TimelineProps) {
           const { log } = event;
           const time = times.get(log.blockHash);
           const used = receipts.get(log.txHash);
+          const { unit, text } = eventFacts(event, asset);
+          const of = !isArray || unit === undefined ? "" : unit === "all" ? "all units: " : `unit ${String(unit)}: `;
           return (
-            <li key={`${log.blockHash}${log.logIndex}`}>
+            <li key={`${log.blockHash}${log.txHash}${log.logIndex}`}>
               <span class="soft">{time === undefined ? WORDS.nothingYet : <Moment at={time} />}</span>{" "}
-              <Stranger text={eventFacts(event, asset).text} most={1_000} />
+              <Stranger text={of + text} most={1_000} />
               <details>
                 <summary>block {log.blockNumber}</summary>
                 <dl>
@@ -60,7 +64,7 @@ export function Timeline({ events, about, asset }: TimelineProps) {
                       <dt>Sent by</dt>
                       <dd><Whole hex={used.from} /></dd>
                       <dt>Gas</dt>
-                      <dd>{`${used.gas}, ${showAmount(used.fee, COIN)}`}</dd>
+                      <dd>{`${used.gas}, ${used.fee === undefined ? "at a price that the RPC does not say" : showAmount(used.fee, COIN)}`}</dd>
                     </>
                   )}
                 </dl>

@@ -7,9 +7,10 @@ import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import type { Posted } from "../../core/posted";
 import { outcomeWords } from "../../core/sentences";
 import { nextStep } from "../../core/steps";
-import { nameOf, type Unit } from "../../core/types";
+import { unitWord } from "../../core/state-words";
+import { endOf } from "../../core/took";
+import type { Unit } from "../../core/types";
 import { untouched } from "../../core/view";
-import { STATE } from "../../generated/states";
 import type { WholeJob } from "../job";
 import { hrefOf } from "../router";
 import { State } from "./shown";
@@ -46,7 +47,7 @@ export function UnitRows({ whole, caption, of, none }: UnitRowsProps) {
       caption={caption}
       columns={[
         { head: "unit", cell: ([index]: readonly [number, Unit]) => index, number: true },
-        { head: "state", cell: ([, unit]) => <State name={nameOf(STATE, unit.state)} /> },
+        { head: "state", cell: ([, unit]) => <State word={unitWord(unit)} /> },
         { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
         { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : <a href={hrefOf(["node", String(unit.node)])}>{unit.node}</a>), number: true },
         { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
@@ -80,7 +81,7 @@ function Attempts({ count, of }: { readonly count: number; readonly of: readonly
           <li key={number} value={number}>
             {`node ${node}`}
             {resumedFrom !== null && `, from the checkpoint of attempt ${resumedFrom}`}
-            {end !== null && `: ${end.name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase()}`}
+            {end !== null && `: ${endOf(end) ?? ""}`}
           </li>
         ))}
       </ol>

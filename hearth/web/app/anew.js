@@ -1,1 +1,0 @@
-function e(e){e.currentTarget.value=``}export{e as t};

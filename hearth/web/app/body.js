@@ -1,1 +1,0 @@
-import{n as e}from"./bytes.js";async function*t(e){let t=e?.getReader();if(t!==void 0)try{for(;;){let{done:e,value:n}=await t.read();if(e)return;yield n}}finally{await t.cancel().catch(()=>void 0)}}async function n(t,n){let r=[],i=0;for await(let e of t){if(i+=e.length,i>n)return;r.push(e)}return e(r)}var r=({body:e},r)=>n(t(e),r);export{n,r,t};

@@ -1,1 +1,0 @@
-import{c as e}from"./shown.js";function t({busy:t,onClick:n,children:r,...i}){return e(`button`,{type:`button`,"aria-disabled":t,onClick:()=>!t&&n(),...i,children:r})}export{t};

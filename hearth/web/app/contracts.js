@@ -1,1 +1,0 @@
-var e=[`Escrow`,`NodeRegistry`,`Rules`,`JobRegistry`,`Lens`,`Attesters`,`Steward`],t=[`dead_after`,`ask_notice`,`unbonding`,`minimum_stake`,`fee_reference`,`liveness_fee`,`ration_bps`];export{t as n,e as t};

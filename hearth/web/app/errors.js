@@ -1,1 +1,0 @@
-var e=class extends Error{code;hint;details;name=`HearthError`;constructor(e,t,n=``,r={}){super(t),this.code=e,this.hint=n,this.details=r}};function t(t){if(t instanceof e)return t.code;throw t}export{t as n,e as t};

@@ -1,1 +1,0 @@
-import{t as e}from"./nodes.js";import{f as t,p as n}from"./index.js";function r({live:r,network:i}){let a=r.state===`ready`?r:void 0;return n(a===void 0?void 0:()=>e(a.market,a.head),i?.name??``,[a?.changed.hash,t(a?.head.time,i?.nodeParameters.dead_after)],a?.seen)}export{r as t};

@@ -1,1 +1,0 @@
-var e=/^(0x[0-9a-fA-F]{64})(?:@([0-9]{1,15}))?$/;function t(t){let[,n,r]=e.exec(t??``)??[];return n===void 0?void 0:{job:n.toLowerCase(),block:r===void 0?void 0:Number(r)}}export{t};

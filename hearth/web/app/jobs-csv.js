@@ -1,2 +1,0 @@
-import{S as e,T as t,w as n}from"./index.js";import{n as r}from"./money.js";import{r as i}from"./units.js";import{t as a}from"./save.js";var o=(e,t,n)=>a([s(e,t,n)],`jobs.csv`,`text/csv`);function s(a,o,s){return[[`job`,`name`,`state`,`verdict`,`ended`,`units`,`at_most`,`deadline`,`block`,`submitter`],...a.map(a=>{let{ended:c,of:l}=e(a),{jobId:u,terms:d,log:f}=a.posted,p=i(r(d),o);return[u,s?.get(d.spec)??``,n(a),t(a),c,l,p,d.deadline,f.blockNumber,d.submitter]})].map(e=>e.map(e=>`"${String(e).replace(/"/g,`""`)}"`).join(`,`)).join(`\r
-`)}export{o as saveJobs};

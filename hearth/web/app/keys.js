@@ -1,1 +1,0 @@
-import{a as e,c as t}from"./shown.js";function n({set:n}){return t(`ul`,{children:n.keys.map(n=>t(`li`,{children:t(e,{hex:n})},n))})}export{n as t};

@@ -1,1 +1,0 @@
-import"./sentences.js";import{i as e}from"./units.js";function t(e){return e>=253402300800?r:`${i(e).slice(0,19).replace(`T`,` `)} UTC`}function n(t,n){let a=t>=253402300800?r:`${i(t).slice(11,19)} UTC`;return t>n?`${a} (in ${e(t-n)})`:`${a} (past)`}var r=`after the year 9999`,i=e=>new Date(e*1e3).toISOString();export{n,t};

@@ -1,1 +1,0 @@
-import{n as e,t}from"./names.js";import{t as n}from"./origin.js";import{i as r,r as i}from"./journal.js";async function a(a){if(n(location))return new Map;let o=e(location),s=await r().catch(()=>[]);for(let e of s){let n=i(e,a);n!==void 0&&t(n.kept.name)&&!o.has(n.terms.spec)&&o.set(n.terms.spec,n.kept.name)}return o}export{a as namesOf};

@@ -1,1 +1,0 @@
-import{_ as e,k as t}from"./types.js";import"./lens.js";var n=4;async function r(r,i){let[a,o]=await r.read(i,r.overview(),r.nodes(1,256)),s=e(t.totals,a.totals).nextId-1,c=[...o];for(let e=257;e<=s;e+=n*256){let t=Array.from({length:n},(t,n)=>e+n*256).filter(e=>e<=s),a=await r.read(i,...t.map(e=>r.nodes(e,256)));c.push(...a.flat())}return{at:i,overview:a,nodes:c}}export{r as t};

@@ -1,1 +1,0 @@
-function e({pathname:e}){try{return/^\/(ipfs|ipns)\//i.test(decodeURIComponent(e))}catch{return!0}}export{e as t};

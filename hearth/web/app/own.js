@@ -1,1 +1,0 @@
-import{t as e}from"./origin.js";import{n as t,r as n}from"./remember.js";var r=(n,r)=>e(r)?null:t(n),i=(t,r,i)=>!e(i)&&n(t,r);export{i as n,r as t};

@@ -1,1 +1,0 @@
-import{a as e,g as t}from"./units.js";import{c as n}from"./shown.js";function r({rate:r,asset:i}){return r===void 0?null:n(`data`,{value:String(r),title:e(r,i),children:t(r,i)})}export{r as t};

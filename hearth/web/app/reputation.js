@@ -1,1 +1,0 @@
-import{c as e,r as t,u as n,x as r}from"./numbers.js";var{AFTER_TRIP:i,BREAKER:a,FAILURE:o,MEMORY:s,ONE:c,QUARANTINE_BASE:l,QUARANTINE_MAX:u}=r,{SEASONED_AT:d,STEP:f,SUCCESS:p,SUCCESSES_A_TRIP:m,VERDICT:h}=r;function g(r,i){return e(t(n*(BigInt(r)+c),BigInt(r)+BigInt(i)+2n*c))}export{g as t};

@@ -1,1 +1,0 @@
-import{_ as e,c as t,i as n}from"./shown.js";import{S as r}from"./wallet.js";function i({id:i,rows:a}){return t(`dl`,{id:i,children:a.map(([i,a],o)=>t(e,{children:[t(`dt`,{children:i}),t(`dd`,{children:t(n,{text:a,most:r})})]},o))})}export{i as t};

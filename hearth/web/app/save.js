@@ -1,1 +1,0 @@
-function e(e,t,n=`application/octet-stream`){let r=URL.createObjectURL(new Blob([...e],{type:n})),i=document.createElement(`a`);i.href=r,i.download=t.replace(/[^\p{L}\p{N} ._-]/gu,`_`).replace(/^[.\s]+/,`_`).slice(0,120)||`file`,i.click(),setTimeout(()=>URL.revokeObjectURL(r),6e4)}export{e as t};

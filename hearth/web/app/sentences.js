@@ -1,1 +1,0 @@
-var e={1:`ok`,2:`failed: the program ended with an error or without its outputs`,3:`failed: the program trapped`,4:`failed: out of memory`,5:`failed: out of time or fuel`,6:`given back: bad input`,7:`given back: bad key`,8:`given back: image missing`},t={1:`to end well`,2:`to fail`,3:`to end`},n=253402300800;export{e as n,n as r,t};

@@ -1,3 +1,0 @@
-var e=/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/g,t=/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]{0,2048}(?:\u0007|\u001b\\)|[@-Z\\-_])/g;function n(t,n=1e4){return(t.length>n?`${t.slice(0,n)}…`:t).replace(e,e=>`U+${e.codePointAt(0).toString(16).toUpperCase().padStart(4,`0`)}`)}function r(e,t=200){return n(e,t).replace(/[\t\n]/g,e=>e===`
-`?`U+000A`:`U+0009`)}function i(e,r=1e6){return n(e.slice(0,r).replace(t,``).replace(/\r\n/g,`
-`),r)}export{r as n,i as r,n as t};

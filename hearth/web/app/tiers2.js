@@ -1,1 +1,0 @@
-import{t as e}from"./tiers.js";var t=new Map(e.map(e=>[e.slug,e.tier])),n=new Map(e.map(e=>[e.tier,e.slug])),r=e=>t.get(e),i=e=>n.get(e)??`tier-${e}`;export{r as n,i as t};
