@@ -41,20 +41,26 @@ UNIT_FOLDERS = (
 )
 # Groups of a minute and more, the longest first: the run must not end by waiting for one of them.
 LONGEST = (
-    "services",
-    "e2e/test_wheel.py",
+    "docker",
     "worker/test_shell.py",
-    "e2e/test_readme.py",
+    "e2e/test_web_submit.py",
     "e2e/test_web.py",
-    "e2e/test_demo.py",
-    "chaos/test_geth.py",
-    "chaos/test_campaign.py",
-    "e2e/test_market.py",
     "worker/test_take.py",
+    "e2e/test_web_wallet.py",
+    "web/test_drawn.py",
+    "e2e/test_gov.py",
+    "e2e/test_deploy.py",
+    "worker/test_reload.py",
+    "e2e/test_unlock.py",
+    "e2e/test_market.py",
+    "e2e/test_web_sign.py",
+    "e2e/test_devnet.py",
+    "e2e/test_attested.py",
+    "e2e/test_checkpoints.py",
 )
 LOOPBACK_MARKS = {"net", "docker", "kubo", "e2e"}
 LOOPBACK = ["127.0.0.1", "::1"]
-# Tests with one of these marks share an engine, a registry or a Kubo: one at a time.
+# Tests with one of these marks share an engine with its registry, or a Kubo: one at a time.
 SHARED_MARKS = {"docker", "kubo"}
 
 # What a shell starts in its background ignores Ctrl-C, and so would the programs that tests start and interrupt.
@@ -83,14 +89,14 @@ if PROFILE != "fuzz":
     providers.is_local_module_file = lambda file: False  # type: ignore[assignment]
 
 
-def _group(item: pytest.Item, marks: set[str], shared: set[Path]) -> str:
-    """Name the xdist group: shared services together, a state machine alone, anything else by its file.
+def _group(item: pytest.Item, marks: set[str], shared: dict[Path, str]) -> str:
+    """Name the xdist group: all tests of a shared service, a state machine alone, anything else by its file.
 
     A market of processes is one file's. It mostly waits for blocks, so several run side by side; those of a file with
-    tests of the shared services (`shared`) run with these, on the market that they have in common.
+    tests of a shared service (`shared`) run with these, on the market that they have in common.
     """
     if marks & SHARED_MARKS or ("e2e" in marks and item.path in shared):
-        return "services"
+        return shared[item.path]
     if "stateful" in marks:
         return item.nodeid
     return item.path.relative_to(ROOT).as_posix()
@@ -111,7 +117,7 @@ def _order(groups: dict[str, list[pytest.Item]], marks: dict[str, set[str]]) -> 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     of_item = [(item, {mark.name for mark in item.iter_markers()}) for item in items]
-    shared = {item.path for item, marks in of_item if marks & SHARED_MARKS}
+    shared = {item.path: mark for item, marks in of_item for mark in marks & SHARED_MARKS}
     groups: dict[str, list[pytest.Item]] = defaultdict(list)
     marks_of: dict[str, set[str]] = defaultdict(set)
     for item, marks in of_item:

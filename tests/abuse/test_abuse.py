@@ -164,8 +164,9 @@ class Market:
         self.exchange = Exchange(home)
         self.jobs: dict[str, JobId] = {}
         self.sights: dict[str, Sight] = {}
-        # A devnet's leases end three seconds after their run, which a busy machine may need to kill and store.
-        self._set_policy(grace_floor=60)
+        # A devnet's leases end three seconds after their run, which a busy machine may need to kill and store; and they
+        # are given back where the data is not here some five seconds after the match, which it may need to begin.
+        self._set_policy(grace_floor=60, fetch_floor=60)
         offer = {"runtimes": Runtime.WASM | Runtime.DOCKER, "cores": 1, "ram_gib": 1, "disk_gib": 1}
         self.scenario = self.exchange.scenario("abused", slots=SLOTS, stake=50, **offer)
         config = self.scenario.home / "worker.toml"

@@ -842,10 +842,11 @@ def test_decide__program_that_is_not_begun_when_declines_end__is_declined() -> N
     assert reason(closing, now=DECLINES_END - 1) == Reason.RUNNING
 
 
-def test_decide__start_when_declines_have_ended__may_begin_at_any_time() -> None:
+def test_decide__start_that_this_machine_delays__blames_no_data() -> None:
     snapshot = snapshot_of(job_of(RUNNING), node=busy(1))
-    assert only(snapshot, now=BEGUN_BY - 1) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
-    assert only(snapshot, now=BEGUN_BY) == StartRun(KEY, RUNNING.mark, 1, RUNNING.mark)
+    last = BEGUN_BY - (BEGUN_BY - RUNNING.started) // 4
+    assert only(snapshot, now=last) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
+    assert only(snapshot, now=last + 1) == StartRun(KEY, RUNNING.mark, 1, RUNNING.mark)
 
 
 def test_decide__closing__submits_in_the_notice_and_closes_after_it() -> None:

@@ -325,9 +325,10 @@ def _start(
     missing = lease.since + config.confirmations - snapshot.block
     if missing > 0:
         return Skip(key.job, key.index, Reason.AWAITS_CONFIRMATIONS, f"{missing} more blocks")
-    # What it needs must come while the lease can be declined. One that begins later has no such choice.
+    # What it needs must come while the lease can be declined: later is the data's fault. Of one that begins with less
+    # than a quarter of that time left nothing is said of the data: this machine was late itself.
     begun_by = int(_decline_by(job, lease.unit, config)) - 2
-    if now >= begun_by:
+    if begun_by - now < (begun_by - lease.unit.started) / 4:
         begun_by = lease.unit.deadline_at
     topped = followed_seconds(job.terms, lease.unit, config)
     state = next((saved for saved in lease.saved if saved.attempt == lease.unit.resume), None)
