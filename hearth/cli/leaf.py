@@ -50,8 +50,19 @@ class _Out(click.Path):
         return None if value == "-" else super().convert(value, param, ctx)
 
 
+class _NewFile(click.Path):
+    """A file to write by a command whose summary goes to stdout."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-":
+            self.fail("this command writes a file, and says on stdout what it wrote: name a file", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 OUT: Final = _Out(dir_okay=False, path_type=Path)
 """What names a file for what is printed without it."""
+NEW_FILE: Final = _NewFile(path_type=Path)
+"""What names a file that a command must have."""
 POSTS: Final = "jobs.post"
 """The label of the call that posts a job."""
 _SETTINGS = ("network", "account", "password_file", "rpc", "code", "timeout")

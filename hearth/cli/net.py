@@ -10,7 +10,7 @@ import click
 from hearth.base.errors import ChainError, HearthError, StorageError, WaitTimeout
 from hearth.cli.gov import change_lines
 from hearth.cli.jobs import STATE_HELP, show_jobs
-from hearth.cli.leaf import Leaf, Run
+from hearth.cli.leaf import NEW_FILE, Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.views import moment, node_words
@@ -138,7 +138,7 @@ def net_verify(run: Run) -> int:
 
 
 @net.command("snapshot", cls=Leaf)
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write it there, else into this folder.")
+@click.option("--out", metavar="FILE", type=NEW_FILE, help="Write it there, else into this folder.")
 def net_snapshot(run: Run, out: Path | None) -> None:
     """Write the market's logs up to a final block into a new file, which a page checks and begins from."""
     report = run.client.net.snapshot(out)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hearth.cli.leaf import Leaf, Run
+from hearth.cli.leaf import NEW_FILE, Leaf, Run
 from hearth.cli.root import Group
 
 
@@ -32,7 +32,7 @@ def store_import(run: Run, file: Path) -> None:
 
 @store.command("export", cls=Leaf)
 @click.argument("cid", metavar="CID|ipfs://CID/PATH")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=NEW_FILE)
 def store_export(run: Run, cid: str, file: Path) -> None:
     """Write a file, folder or document and all of its blocks into a new CAR file."""
     report = run.client.store.export(cid, file)

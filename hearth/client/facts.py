@@ -64,7 +64,7 @@ def _leases(
                 "state": unit.state.name.lower(),
                 "state_text": unit_words(unit),
                 "outcome": unit.outcome.name.lower(),
-                "outcome_text": OUTCOME_WORDS.get(unit.outcome, ""),
+                "outcome_text": OUTCOME_WORDS[unit.outcome] if unit.outcome else "",
                 "node": unit.node or None,
                 "attempts": unit.attempts,
                 "lapses": unit.lapses,

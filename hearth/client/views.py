@@ -95,6 +95,7 @@ LONG_SECONDS = 60
 FINISHED = "finished"
 """What is next for a unit that has ended."""
 OUTCOME_WORDS = {
+    Outcome.NONE: "without an outcome",  # no contract settles so, but what an RPC says is not vouched for
     Outcome.OK: "ok",
     Outcome.EXIT: "failed: the program ended with an error or without its outputs",
     Outcome.TRAP: "failed: the program trapped",

@@ -106,5 +106,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
 def _class(body: str) -> str:
     """Return the expression for what stands between brackets; no class holds the slash."""
     negated = body.startswith(("!", "^"))
-    inside = re.sub(r"([\\\[&~|])", r"\\\1", body[negated:])
+    parts = re.finditer("(.)-(.)|(.)", body[negated:], re.DOTALL)
+    inside = "".join("-".join(re.escape(char) for char in part.groups() if char is not None) for part in parts)
     return f"(?!/)[{'^' if negated else ''}{inside}]"

@@ -664,6 +664,15 @@ def test_run__bad_option__is_named_as_it_was_given_with_a_hint_that_run_takes(
     assert "command line" not in error["message"] and "hearth submit" not in error["hint"]
 
 
+@pytest.mark.parametrize("given", [["net", "snapshot", "--out", "-"], ["store", "export", "bafkqaaa", "-"]])
+def test_main__stdout_for_a_command_that_writes_a_file__is_refused(
+    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(given) == 2
+    assert "name a file" in capsys.readouterr().err and not any(tmp_path.iterdir())
+
+
 # ---- a stranger's words ----
 
 

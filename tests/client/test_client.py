@@ -322,7 +322,7 @@ def test_fingerprint__billing_of_our_choice__finds_a_job_that_was_posted_when_th
 def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
     node_gates = set(Gate) - {Gate.FITS, Gate.NO_TIME, Gate.NOT_OPEN}
     assert node_gates == set(GATE_WORDS)
-    assert set(OUTCOME_WORDS) == set(Outcome) - {Outcome.NONE}
+    assert set(OUTCOME_WORDS) == set(Outcome)
 
 
 @given(

@@ -201,6 +201,7 @@ def test_show__job_whose_parent_runs__says_what_that_does_and_until_when(
         ([(TRAPPED, FAILURE), (WELL, ALWAYS)], "what it waited for has ended as asked: anyone may start it"),
         ([(RUNNING, SUCCESS), (TRAPPED, SUCCESS)], "was to end well, and ended otherwise: failed: the program trapped"),
         ([(RUNNING, SUCCESS), (WELL, FAILURE)], "was to fail, and ended well: anyone may end this one for a refund"),
+        ([(replace(WELL, outcome=Outcome.NONE), SUCCESS)], "ended otherwise: without an outcome"),
         ([(Unit(state=State.EXPIRED), SUCCESS)], "was to end well, and ended otherwise: expired: anyone may end"),
         ([(RUNNING, FAILURE), (WELL, SUCCESS)], "waits for 0x"),
     ],

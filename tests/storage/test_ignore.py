@@ -71,6 +71,7 @@ RULES = [
     "[!]q]1",
     "[]q]1",
     "[[]x]",
+    "q[+--1]",
     "deep/***/target",
     "**/sub/**/x",
     "**/a/b/**/target",
@@ -78,6 +79,7 @@ RULES = [
 ]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("rules", RULES)
 def test_parse__rules__the_files_that_git_would_take(tmp_path: Path, rules: str) -> None:
     git = shutil.which("git")

@@ -28,7 +28,7 @@ const WORDS_OF: ReadonlyMap<number, string> = new Map(
   Object.entries(OUTCOME_WORDS).map(([outcome, words]) => [Number(outcome), words]),
 );
 // Return the words for an outcome, "" for none.
-export const outcomeWords = (outcome: Outcome): string => WORDS_OF.get(outcome) ?? "";
+export const outcomeWords = (outcome: Outcome): string => (outcome ? WORDS_OF.get(outcome) : undefined) ?? "";
 
 // Return the CID of a checkpoint's files, by the digest of their folder.
 export const stateCid = (root: Hex): string => cidOfRoot(fromHex(root)).toString();

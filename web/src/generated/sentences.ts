@@ -2,6 +2,7 @@
 // Written by `python -m tools.web_tables`: change tools/web_tables/sentences.py.
 
 export const OUTCOME_WORDS = {
+  0: "without an outcome",
   1: "ok",
   2: "failed: the program ended with an error or without its outputs",
   3: "failed: the program trapped",
