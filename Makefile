@@ -241,7 +241,7 @@ mutants: .venv/.stamp-project node_modules/.stamp ## put each mutant into a copy
 	$(WITH_SERVICES) $(PY) -m tools.mutants $(MUTANTS)
 
 # A sample of a new seed, counted apart from the record of docs/ASSURANCE.md. It ends red where a mutant survives that
-# tests/mutation/survivors.toml does not explain.
+# tests/mutation/contracts.toml does not explain.
 COUNT ?= 200
 mutate: .venv/.stamp-project ## mutate the contracts by operators: COUNT mutants by chance, SEED=N to repeat
 	@echo "mutate: to repeat: make mutate COUNT=$(COUNT) SEED=$(SEED)"

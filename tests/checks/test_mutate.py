@@ -1,7 +1,8 @@
-"""The tool that mutates contracts: what it lists, what it calls killed, what it keeps, and what is in git of it."""
+"""The tool that mutates sources: what it lists, what it calls killed, what it keeps, and what is in git of it."""
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutate import record
-from tools.mutate.operators import OPERATORS, draw, mutants
+from tools.mutate import python, record
+from tools.mutate.contracts import mutants
+from tools.mutate.mutants import OPERATORS, draw
 from tools.mutate.record import EQUIVALENT, INVALID, KILLED, SURVIVED, TIMEOUT, Result
 from tools.mutate.sources import TESTS as PLANNED
 from tools.mutate.sources import WRITTEN
@@ -212,12 +214,13 @@ def test_step__until_three__gets_there():
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from tools.mutate.operators import mutants
-from tools.mutate.run import Plan, run
+from tools.mutate.build import Contracts
+from tools.mutate.contracts import mutants
+from tools.mutate.run import run
 
 folder = Path(sys.argv[1])
 options = ("--rootdir", str(folder), "-c", str(folder / "pytest.ini"), "-p", "no:ape_test", "-p", "no:cacheprovider")
-plan = Plan(folder, {"Tiny": ("test_tiny.py",)}, options, spare=2)
+plan = Contracts(folder, {"Tiny": ("test_tiny.py",)}, options, spare=2)
 run(plan, mutants(folder / "Tiny.vy"), folder / "record", count=99)
 """
 
@@ -231,10 +234,10 @@ def tiny(tmp_path: Path) -> Path:
     return folder
 
 
-def play(folder: Path) -> subprocess.CompletedProcess[str]:
+def play(folder: Path, script: str = SCRIPT) -> subprocess.CompletedProcess[str]:
     """Run the tool in a process of its own: pytest within pytest would share its plugins."""
     return subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder)],
+        [sys.executable, "-c", script, str(folder)],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         capture_output=True,
@@ -291,6 +294,112 @@ def test_run__test_that_fails_without_a_mutant__tries_nothing(tiny: Path) -> Non
     assert not (tiny / "record").exists()
 
 
+# ---- Python ----
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return a < b <= 3", {("<", "<="), ("<=", "<"), ("3", "4"), ("3", "2")}),
+        ("return a is not b", {("is not", "is")}),
+        ("return not a", {("not a", "a")}),
+        ("return a or b and a", {("or", "and"), ("and", "or")}),
+        ("return 'x' + a", set()),
+        ("return f'{a + 1}'", set()),
+        ("return a // b if a else b", {("//", "*"), ("a", "True"), ("a", "False")}),
+        ("a += b\nreturn a", {("+=", "-="), ("a += b", "pass")}),
+        ("return min(a, b)", {("min", "max")}),
+        ("return g(a, b, c=1)", {("a, b", "b, a"), ("1", "2"), ("1", "0")}),
+        ("return isinstance(a, int)", set()),
+        ("'What a reader reads.'\nlog.info('x', a=1)\nwarnings.warn('x')", set()),
+        ("a.b = c", {("a.b = c", "pass")}),
+        ("c: int = 0\nreturn c", {("0", "1")}),
+        ("def g(x: int = 1) -> int:\n    raise E\nreturn g", {("raise E", "pass")}),
+        ("b = 'é' if 'é' < b else b", {("'é' < b", "True"), ("'é' < b", "False"), ("<", "<=")}),
+    ],
+)
+def test_mutants_of_python__body__are_its_changes(tmp_path: Path, body: str, found: set[tuple[str, str]]) -> None:
+    path = tmp_path / "tiny.py"
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    path.write_text(f"import x\n\nLIMIT = 3\n\n\nclass A:\n    def f(self, a, b):\n{lines}")
+    listed = python.mutants(path, "tiny")
+    assert {(one.old, one.new) for one in listed} == found
+    assert {one.function for one in listed} <= {"A.f"}
+    for one in listed:
+        ast.parse(one.text())
+
+
+PYTHON = """
+class A:
+    def below(self, a):
+        return a < 3
+
+    @property
+    def same(self):
+        return 2 if self else 2
+
+    def unseen(self):
+        return [n for n in range(9) if n > 4]
+
+
+def until(a):
+    while a != 3:
+        a += 1
+"""
+PYTHON_TESTS = """
+import threading
+from small import A, until
+
+
+def test_below__at_three__is_out():
+    assert A().below(2) and not A().below(3) and A().same
+
+
+def test_until__in_a_thread__gets_there():
+    thread = threading.Thread(target=until, args=[1], daemon=True)
+    thread.start()
+    thread.join()
+"""
+PYTHON_SCRIPT = """
+import sys
+from pathlib import Path
+from tools.mutate.functions import Functions
+from tools.mutate.python import mutants
+from tools.mutate.run import run
+
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+options = ("--rootdir", str(folder), "-c", str(folder / "pytest.ini"), "-p", "no:ape_test", "test_small.py")
+file = folder / "small.py"
+run(Functions({file: "small"}, options, spare=2), mutants(file, "small"), folder / "record", count=99)
+"""
+
+
+def test_run_of_python__small_module__each_result_is_what_its_tests_say(tmp_path: Path) -> None:
+    folder = tmp_path.resolve()
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "small.py").write_text(PYTHON)
+    (folder / "test_small.py").write_text(PYTHON_TESTS)
+    done = play(folder, PYTHON_SCRIPT)
+    assert done.returncode == 0, done.stderr
+    results = record.read(folder / "record")
+    listed = python.mutants(folder / "small.py", "small")
+    assert {(m.function, m.old, m.new): results[m.id].result for m in listed} == {
+        ("A.below", "<", "<="): KILLED,
+        ("A.below", "3", "4"): KILLED,
+        ("A.below", "3", "2"): KILLED,
+        **{("A.same", *change): SURVIVED for change in (("self", "True"), ("2", "3"), ("2", "1"))},
+        ("A.same", "self", "False"): SURVIVED,
+        **{("A.unseen", "9", new): SURVIVED for new in ("10", "8")},
+        **{("A.unseen", "4", new): SURVIVED for new in ("5", "3")},
+        ("A.unseen", ">", ">="): SURVIVED,
+        **{("until", "3", new): SURVIVED for new in ("4", "2")},
+        ("until", "!=", "=="): SURVIVED,
+        ("until", "1", "2"): SURVIVED,
+        **{("until", *change): TIMEOUT for change in (("+=", "-="), ("a += 1", "pass"), ("1", "0"))},
+    }
+
+
 # ---- what is kept ----
 
 
@@ -322,14 +431,16 @@ def test_wilson__known_shares__are_those_of_the_formula() -> None:
         assert record.wilson(hits, tries) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_record__in_git__has_a_reason_for_each_survivor_and_none_besides() -> None:
-    results, explained = record.read(record.RECORD), record.survivors()
+@pytest.mark.parametrize("subject", record.SUBJECTS)
+def test_record__in_git__has_a_reason_for_each_survivor_and_none_besides(subject: str) -> None:
+    results, explained = record.read(record.record_of(subject)), record.survivors(subject)
     lived = {key for key, result in results.items() if result.result == SURVIVED}
-    assert lived == set(explained), "tests/mutation/survivors.toml: a row for each survivor of record.jsonl, no other"
+    assert lived == set(explained), f"tests/mutation/{subject}.toml: a row for each survivor of its record, no other"
     for key, row in explained.items():
         assert set(row) == {"kind", "why"} and row["kind"] in record.KINDS and len(row["why"]) > 20, key
 
 
-def test_assurance__table_of_mutations__is_that_of_the_record() -> None:
-    lines = record.table(record.read(record.RECORD), record.survivors())
+@pytest.mark.parametrize("subject", record.SUBJECTS)
+def test_assurance__table_of_mutations__is_that_of_the_record(subject: str) -> None:
+    lines = record.table(record.read(record.record_of(subject)), record.survivors(subject))
     assert "\n".join(lines) in record.PAGE.read_text(), "python -m tools.mutate --report --table writes it"

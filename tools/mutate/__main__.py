@@ -1,19 +1,20 @@
-"""Mutate the contracts and see how many mutants the tests kill.
+"""Mutate the contracts or the Python and see how many mutants the tests kill.
 
-    python -m tools.mutate --count 200 --seed 7         a stratified sample, into tests/mutation/record.jsonl
+    python -m tools.mutate --count 200 --seed 7         a stratified sample, into tests/mutation/contracts.jsonl
+    python -m tools.mutate --of python --count 300      the same of the areas of Python, by tests without processes
     python -m tools.mutate --function JobRegistry._end  every mutant of one function
     python -m tools.mutate --survivors                  those that survived and are no equivalents, once more
-    python -m tools.mutate --report [--table]           the score by contract and operator; --table into ASSURANCE.md
+    python -m tools.mutate --report [--table]           the score by module and operator; --table into ASSURANCE.md
 
-A run that is interrupted goes on where it was. It exits 1 where a mutant survives that tests/mutation/survivors.toml
-does not explain.
+A run that is interrupted goes on where it was. It exits 1 where a mutant survives that tests/mutation/*.toml does not
+explain.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 # Before any test is imported: random histories are shorter, and nothing is spent on shrinking what fails.
@@ -22,49 +23,59 @@ os.environ["HEARTH_HYPOTHESIS"] = "mutation"
 import click
 
 from tests.kit.evm import CONTRACTS
-from tools.mutate import operators, record
-from tools.mutate.operators import Mutant
+from tools.mutate import contracts, python, record
+from tools.mutate.build import Contracts
+from tools.mutate.functions import Functions
+from tools.mutate.mutants import Mutant, draw
 from tools.mutate.run import Plan, run
-from tools.mutate.sources import TESTS
+from tools.mutate.sources import TESTS, WITHOUT_PROCESSES, python_files
 from tools.vyper_files import ROOT
 
 # Tests on anvil deploy the same code as those in this process, and take minutes.
 OPTIONS = ("-k", "not reorg and not planted", "-p", "no:cacheprovider")
 
 
-def population() -> list[Mutant]:
-    """Return every mutant of every contract and module that is written by hand."""
-    return [mutant for name in TESTS for mutant in operators.mutants(CONTRACTS / f"{name}.vy")]
+def subject_of(name: str) -> tuple[list[Mutant], Plan]:
+    """Return every mutant of the contracts' sources that are written by hand, or of Python, and how they are tried."""
+    if name == "contracts":
+        every = [mutant for module in TESTS for mutant in contracts.mutants(CONTRACTS / f"{module}.vy")]
+        return every, Contracts(CONTRACTS, TESTS, OPTIONS)
+    files = python_files()
+    every = [m for file, module in files.items() for m in python.mutants(file, module.removeprefix("hearth."))]
+    return every, Functions(files, WITHOUT_PROCESSES)
 
 
 @click.command(help=__doc__)
-@click.option("--count", default=200, show_default=True, help="mutants that compile to other code")
+@click.option("--of", "subject", type=click.Choice(record.SUBJECTS), default=record.SUBJECTS[0], help="what is mutated")
+@click.option("--count", default=200, show_default=True, help="mutants that are other code")
 @click.option("--seed", default=1, show_default=True, help="of the draw")
-@click.option("--function", "functions", multiple=True, metavar="NAME", help="every mutant of Contract or its function")
+@click.option("--function", "functions", multiple=True, metavar="NAME", help="every mutant of a module or its function")
 @click.option("--survivors", "again", is_flag=True, help="try those again that survived and are no equivalents")
 @click.option("--jobs", default=2, show_default=True, help="children at a time")
-@click.option("--record", "path", type=click.Path(path_type=Path, dir_okay=False), default=record.RECORD)
+@click.option("--record", "path", type=click.Path(path_type=Path, dir_okay=False), help="a record of its own")
 @click.option("--report", is_flag=True, help="run nothing: print the score")
 @click.option("--table", is_flag=True, help="with --report: write it into docs/ASSURANCE.md")
 def main(
+    subject: str,
     count: int,
     seed: int,
     functions: tuple[str, ...],
     again: bool,
     jobs: int,
-    path: Path,
+    path: Path | None,
     report: bool,
     table: bool,
 ) -> None:
     os.chdir(ROOT)
-    every = population()
-    explained = record.survivors()
+    path = path or record.record_of(subject)
+    every, plan = subject_of(subject)
+    explained = record.survivors(subject)
     if not report:
-        chosen, count = _chosen(every, path, seed=seed, count=count, functions=functions, again=again)
+        chosen, count = _chosen(every, path, explained, seed=seed, count=count, functions=functions, again=again)
         if again:
             _forget(path, chosen)
         click.echo(f"mutate: seed {seed}, {len(every):,} mutants in all, {len(chosen):,} to draw from")
-        run(Plan(CONTRACTS, TESTS, OPTIONS), chosen, path, count=count, jobs=jobs)
+        run(plan, chosen, path, count=count, jobs=jobs)
         record.tidy(path, every)
     results = record.read(path)
     now = record.current(results, every)
@@ -73,23 +84,29 @@ def main(
     if len(results) > len(now):
         click.echo(f"{len(results) - len(now)} results are of functions that have changed since: not counted")
     if table:
-        record.write_table(lines)
+        record.write_table(lines, subject)
     if bare := record.unexplained(now, explained):
-        click.echo("\n".join(["survive without a row in tests/mutation/survivors.toml:", *bare]), err=True)
+        click.echo("\n".join([f"survive without a row in tests/mutation/{subject}.toml:", *bare]), err=True)
         sys.exit(1)
 
 
 def _chosen(
-    every: Sequence[Mutant], path: Path, *, seed: int, count: int, functions: tuple[str, ...], again: bool
+    every: Sequence[Mutant],
+    path: Path,
+    explained: Mapping[str, Mapping[str, str]],
+    *,
+    seed: int,
+    count: int,
+    functions: tuple[str, ...],
+    again: bool,
 ) -> tuple[list[Mutant], int]:
     """Return the mutants to draw from, and how many are to be tried."""
-    order = operators.draw(list(every), seed, record.current(record.read(path), every))
+    order = draw(list(every), seed, record.current(record.read(path), every))
     if again:
-        explained = record.survivors()
         lived = {key for key, result in record.read(path).items() if result.result == record.SURVIVED}
         chosen = [m for m in order if m.id in lived and explained.get(m.id, {}).get("kind") != "equivalent"]
     elif functions:
-        chosen = [m for m in order if m.contract in functions or f"{m.contract}.{m.function}" in functions]
+        chosen = [m for m in order if m.module in functions or f"{m.module}.{m.function}" in functions]
         if not chosen:
             raise click.UsageError(f"no mutant of {', '.join(functions)}: name them as Contract or Contract.function")
     else:

@@ -1,12 +1,15 @@
-"""Compile contracts in memory with one source changed, and say which contracts a source reaches."""
+"""Compile contracts in memory with one source changed, and plant them where tests deploy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from vyper import ast as vy
 from vyper.ast.parse import parse_to_ast
 from vyper.compiler.input_bundle import FileInput, FilesystemInputBundle
@@ -15,7 +18,10 @@ from vyper.compiler.phases import CompilerData
 from vyper.compiler.settings import OptimizationLevel, Settings
 from vyper.exceptions import VyperException, VyperInternalException
 
+from tests.kit import evm
 from tests.kit.evm import Artifact
+from tools.mutate import record
+from tools.mutate.mutants import Mutant
 
 # A mutant may also have the compiler fall over: that too is no code.
 REFUSALS = (
@@ -29,6 +35,53 @@ REFUSALS = (
     ArithmeticError,
     RecursionError,
 )
+
+
+@dataclass
+class Contracts:
+    """Mutants of contracts: the folder of these, the tests of each source by its stem, and pytest's other options."""
+
+    folder: Path
+    tests: Mapping[str, tuple[str, ...]]
+    options: tuple[str, ...] = ()
+    spare: int = 120
+    _plain: dict[Path, Artifact] = field(default_factory=dict)
+
+    def arguments(self, mutants: Sequence[Mutant]) -> list[str]:
+        """Return pytest's options and the tests of what is mutated."""
+        return [*self.options, *sorted({root for mutant in mutants for root in self.tests[mutant.module]})]
+
+    def begin(self, mutants: Sequence[Mutant]) -> None:
+        """Compile what is mutated as mutants are compiled."""
+        files = {mutant.file for mutant in mutants}
+        for path in {path for source in files for path in reached(self.folder, source)}:
+            self._plain[path] = compile_with(self.folder, path, {})
+        evm.PLANTED.update(self._plain)
+
+    def watch(self) -> AbstractContextManager[Collection[int]]:
+        """Nothing is noted: the tests of a source are named."""
+        return nullcontext(())
+
+    def learn(self, test: str, reached: Collection[int]) -> None:
+        """Nothing is noted."""
+
+    def chosen(self, mutant: Mutant, tests: Mapping[str, pytest.Item]) -> list[str]:
+        roots = self.tests[mutant.module]
+        return [
+            test for test in tests if any(test.startswith((f"{root}/", f"{root}::")) or test == root for root in roots)
+        ]
+
+    def plant(self, mutant: Mutant) -> str:
+        changed = {mutant.file: mutant.text()}
+        paths = reached(self.folder, mutant.file)
+        try:
+            code = {path: compile_with(self.folder, path, changed) for path in paths}
+        except REFUSALS:
+            return record.INVALID
+        if all(code[path].bytecode == self._plain[path].bytecode for path in paths):
+            return record.EQUIVALENT
+        evm.PLANTED.update(code)
+        return ""
 
 
 class _Overlaid(FilesystemInputBundle):

@@ -1,7 +1,8 @@
 """Keep results of mutants, one line each, and count them.
 
-A result holds as long as the text of its function does. What survives has a row in `survivors.toml`: "equivalent" where
-no call can tell it from the contract, and it is left out of the score, or "gap" where a test could and none does.
+A result holds as long as the text of its function does. What survives has a row in a file of survivors: "equivalent"
+where no call can tell it from what it was made from, and it is left out of the score, or "gap" where a test could and
+none does.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hearth.base.files import replace_text
-from tools.mutate.operators import OPERATORS, Mutant
+from tools.mutate.mutants import OPERATORS, Mutant
 from tools.vyper_files import ROOT
 
 FOLDER = ROOT / "tests" / "mutation"
-RECORD = FOLDER / "record.jsonl"
-SURVIVORS = FOLDER / "survivors.toml"
 PAGE = ROOT / "docs" / "ASSURANCE.md"
-MARKS = ("<!-- mutation -->\n", "<!-- /mutation -->\n")
+SUBJECTS = ("contracts", "python")
+"""What is mutated: each has a record, a file of survivors, and a table in PAGE."""
 
 KILLED, TIMEOUT, SURVIVED, EQUIVALENT, INVALID = "killed", "timeout", "survived", "equivalent", "invalid"
 TRIED = (KILLED, TIMEOUT, SURVIVED)
@@ -75,8 +75,14 @@ def current(results: Mapping[str, Result], population: Iterable[Mutant]) -> dict
     return {key: result for key, result in results.items() if sources.get(key) == result.source}
 
 
-def survivors(path: Path = SURVIVORS) -> dict[str, dict[str, str]]:
+def record_of(subject: str) -> Path:
+    """Return the file of the results that are in git."""
+    return FOLDER / f"{subject}.jsonl"
+
+
+def survivors(subject: str) -> dict[str, dict[str, str]]:
     """Return name -> {"kind", "why"} of the mutants that survive and are explained."""
+    path = FOLDER / f"{subject}.toml"
     if not path.is_file():
         return {}
     return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -98,7 +104,7 @@ def unexplained(results: Mapping[str, Result], explained: Mapping[str, Mapping[s
 
 
 def table(results: Mapping[str, Result], explained: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return the score by contract, by operator and in all."""
+    """Return the score by module, by operator and in all. Modules of a package count together."""
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for key, result in results.items():
         where, operator, _ = key.split("/")
@@ -126,9 +132,9 @@ def _row(name: str, counts: Counter[str]) -> str:
     )
 
 
-def write_table(lines: list[str]) -> None:
+def write_table(lines: list[str], subject: str) -> None:
     """Put the table between its marks in docs/ASSURANCE.md."""
-    text = PAGE.read_text(encoding="utf-8")
-    head, _, rest = text.partition(MARKS[0])
-    _, _, tail = rest.partition(MARKS[1])
-    replace_text(PAGE, head + MARKS[0] + "".join(f"{line}\n" for line in lines) + MARKS[1] + tail)
+    text, (begin, end) = PAGE.read_text(encoding="utf-8"), (f"<!-- {mark} {subject} -->\n" for mark in ("of", "/of"))
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    replace_text(PAGE, head + begin + "".join(f"{line}\n" for line in lines) + end + tail)

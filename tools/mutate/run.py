@@ -2,8 +2,7 @@
 
 The parent imports and collects everything once and runs no test itself, so a child begins with no contract deployed.
 First children run every test without a mutant: one that fails then could prove nothing, and the run ends. A child
-compiles its mutant, plants the code in tests.kit.evm, and runs tests until one fails; those that killed a mutant of the
-same function before come first.
+plants its mutant and runs tests until one fails; those that killed a mutant of the same function before come first.
 """
 
 from __future__ import annotations
@@ -18,34 +17,48 @@ import tempfile
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 import pytest
 
-from tests.kit import evm
-from tools.mutate import build, record
-from tools.mutate.operators import Mutant
+from tools.mutate import record
+from tools.mutate.mutants import Mutant
 from tools.mutate.record import Result
 
 POLL = 0.02
-SPARE = 120
-"""Seconds of a processor that a child may take beyond twice what its tests took without a mutant."""
 WALL = 10
 """Wall seconds that a child may take for each second of a processor that it may."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to run: the folder of the contracts, the tests of each source by its stem, and pytest's other arguments."""
+class Plan(Protocol):
+    """What is mutated, how a mutant takes the place of what it was made from, and which tests are run on it."""
 
-    contracts: Path
-    tests: Mapping[str, tuple[str, ...]]
-    options: tuple[str, ...] = ()
-    spare: int = SPARE
+    @property
+    def spare(self) -> int:
+        """Seconds of a processor that a child may take beyond twice what its tests took without a mutant."""
+
+    def arguments(self, mutants: Sequence[Mutant]) -> list[str]:
+        """Return what pytest is called with: its options, and the tests."""
+
+    def begin(self, mutants: Sequence[Mutant]) -> None:
+        """Make ready, in the parent, before any test runs."""
+
+    def watch(self) -> AbstractContextManager[Collection[int]]:
+        """Note in numbers, while a test runs without a mutant, what it reaches."""
+
+    def learn(self, test: str, reached: Collection[int]) -> None:
+        """Take up in the parent what a test reached."""
+
+    def chosen(self, mutant: Mutant, tests: Mapping[str, pytest.Item]) -> list[str]:
+        """Return the tests that could tell a mutant."""
+
+    def plant(self, mutant: Mutant) -> str:
+        """Put a mutant in its place, in a child; return INVALID or EQUIVALENT where there is nothing to try."""
 
 
 @dataclass
@@ -69,9 +82,8 @@ class Runner:
         self.fault = ""
         self._children: dict[int, _Child] = {}
         self._seconds: dict[str, float] = {}
-        self._plain: dict[Path, evm.Artifact] = {}
         self._kills: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._outcome = ""
+        self._outcome = self._why = ""
         self._began = time.monotonic()
 
     # ---- pytest ----
@@ -99,7 +111,7 @@ class Runner:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note in a child what became of a test."""
         if report.failed:
-            self._outcome = "failed"
+            self._outcome, self._why = "failed", report.longreprtext
         elif report.skipped and not self._outcome:
             self._outcome = "skipped"
 
@@ -134,7 +146,7 @@ class Runner:
                 mutant.id,
                 lambda m=mutant: self._judge(m, self._order(m, tests)),  # type: ignore[misc]
                 lambda told, m=mutant: self._note(m, told),  # type: ignore[misc]
-                sum(self._seconds[test] for test in self._chosen(mutant.contract, tests)),
+                sum(self._seconds[test] for test in self.plan.chosen(mutant, tests)),
             )
         self._wait(0)
 
@@ -142,10 +154,8 @@ class Runner:
         return sum(result.result in record.TRIED for result in self.results.values())
 
     def _control(self, items: list[pytest.Item]) -> None:
-        """Run every test once without a mutant, on code that is compiled as mutants are; note how long each takes."""
-        for path in {path for source in self._files() for path in build.reached(self.plan.contracts, source)}:
-            self._plain[path] = build.compile_with(self.plan.contracts, path, {})
-        evm.PLANTED.update(self._plain)
+        """Run every test once without a mutant; note how long each takes."""
+        self.plan.begin(self.mutants)
         gc.freeze()
         modules: defaultdict[str, list[pytest.Item]] = defaultdict(list)
         for item in items:
@@ -157,30 +167,22 @@ class Runner:
         self._wait(0)
         click.echo(f"mutate: {len(self._seconds)} tests pass without a mutant, in {sum(self._seconds.values()):.0f} s")
 
-    def _files(self) -> set[Path]:
-        return {mutant.file for mutant in self.mutants}
-
     def _time(self, told: dict[str, Any]) -> None:
         self._seconds |= told["seconds"]
+        for test, reached in told["reached"].items():
+            self.plan.learn(test, reached)
         if told["failed"]:
-            self.fault = f"these tests fail without a mutant: {', '.join(told['failed'])}"
-
-    def _chosen(self, contract: str, tests: Mapping[str, pytest.Item]) -> list[str]:
-        """Return the tests of a contract: those in the folders and files that the plan names for it."""
-        roots = self.plan.tests[contract]
-        return [
-            test for test in tests if any(test.startswith((f"{root}/", f"{root}::")) or test == root for root in roots)
-        ]
+            self.fault = "\n".join([f"these tests fail without a mutant: {', '.join(told['failed'])}", told["why"]])
 
     def _order(self, mutant: Mutant, tests: Mapping[str, pytest.Item]) -> list[pytest.Item]:
-        """Order a mutant's tests: its function's killers, its function's own file, its contract's killers, the rest.
+        """Order a mutant's tests: its function's killers, its function's own file, its module's killers, the rest.
 
         Of what is left, and of its own file, one case of each test comes before all other cases.
         """
-        own, near = self._kills[f"{mutant.contract}.{mutant.function}"], self._kills[mutant.contract]
+        own, near = self._kills[f"{mutant.module}.{mutant.function}"], self._kills[mutant.module]
         place: Counter[str] = Counter()
         keys: dict[str, tuple[float, ...]] = {}
-        for test in sorted(self._chosen(mutant.contract, tests), key=lambda test: self._seconds[test]):
+        for test in sorted(self.plan.chosen(mutant, tests), key=lambda test: self._seconds[test]):
             name = test.split("[")[0]
             named = Path(test.split("::")[0]).stem == f"test_{mutant.function.strip('_')}"
             place[name] += 1
@@ -189,8 +191,8 @@ class Runner:
 
     def _learn(self, mutant: Mutant, result: Result) -> None:
         if result.killer:
-            self._kills[f"{mutant.contract}.{mutant.function}"][result.killer] += 1
-            self._kills[mutant.contract][result.killer] += 1
+            self._kills[f"{mutant.module}.{mutant.function}"][result.killer] += 1
+            self._kills[mutant.module][result.killer] += 1
 
     def _note(self, mutant: Mutant, told: dict[str, Any]) -> None:
         result = Result(mutant.id, mutant.source, told["result"], told.get("killer", ""), round(told["seconds"], 1))
@@ -221,6 +223,8 @@ class Runner:
         try:
             self._children.clear()
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+            # Two children that make folders for their tests would make the same.
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = str(self._folder)
             nowhere = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(nowhere, stream)
@@ -259,26 +263,22 @@ class Runner:
 
     def _measure(self, items: list[pytest.Item]) -> dict[str, Any]:
         seconds: dict[str, float] = {}
+        reached: dict[str, list[int]] = {}
         failed = []
         for item, after in zip(items, [*items[1:], None], strict=False):
             began = time.process_time()
-            outcome = self._play(item, after)
+            with self.plan.watch() as seen:
+                outcome = self._play(item, after)
             if outcome == "failed":
                 failed.append(item.nodeid)
             elif not outcome:
                 seconds[item.nodeid] = round(time.process_time() - began, 4)
-        return {"seconds": seconds, "failed": failed}
+                reached[item.nodeid] = list(seen)
+        return {"seconds": seconds, "reached": reached, "failed": failed, "why": self._why[-2_000:]}
 
     def _judge(self, mutant: Mutant, items: list[pytest.Item]) -> dict[str, Any]:
-        changed = {mutant.file: mutant.text()}
-        reached = build.reached(self.plan.contracts, mutant.file)
-        try:
-            code = {path: build.compile_with(self.plan.contracts, path, changed) for path in reached}
-        except build.REFUSALS:
-            return {"result": record.INVALID, "seconds": time.process_time()}
-        if all(code[path].bytecode == self._plain[path].bytecode for path in reached):
-            return {"result": record.EQUIVALENT, "seconds": time.process_time()}
-        evm.PLANTED.update(code)
+        if none := self.plan.plant(mutant):
+            return {"result": none, "seconds": time.process_time()}
         for item, after in zip(items, [*items[1:], None], strict=False):
             if self._play(item, after) == "failed":
                 return {"result": record.KILLED, "killer": item.nodeid, "seconds": time.process_time()}
@@ -303,9 +303,8 @@ def run(plan: Plan, mutants: Sequence[Mutant], path: Path, *, count: int, jobs: 
     the tests cannot be collected or fail without a mutant.
     """
     runner = Runner(plan, mutants, path, count=count, jobs=jobs)
-    roots: Iterable[str] = sorted({root for mutant in mutants for root in plan.tests[mutant.contract]})
-    options = ("-q", "--capture=no", "--timeout=0", "--tb=short", "--no-header", "--no-summary", *plan.options)
-    code = pytest.main([*options, *roots], plugins=[runner])
+    options = ("-q", "--capture=no", "--timeout=0", "--tb=short", "--no-header", "--no-summary")
+    code = pytest.main([*options, *plan.arguments(mutants)], plugins=[runner])
     if runner.fault or code != pytest.ExitCode.OK:
         raise click.ClickException(runner.fault or f"pytest ended with {code}")
     return runner.results

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tools.vyper_files import ROOT
+
 WRITTEN = ("packing", "reasons", "reason_texts")
 """Modules that are written from tables: `make check` compares them. How they are used is mutated where they are."""
 _CONTRACTS = "tests/contracts/"
@@ -21,3 +25,19 @@ TESTS: dict[str, tuple[str, ...]] = {
     "scoring": (_ARITHMETIC[0], f"{_CONTRACTS}node_registry", *_JOBS, *_MARKET),
 }
 """The tests that are run on a mutant of each source. None of them reads the artifacts that are in git."""
+
+AREAS = ("worker/decide", "keeper", "hearth/chain", "hearth/storage", "hearth/client")
+"""Where Python is mutated: what decides, what reads the chain and blocks, and what users call."""
+WITHOUT_PROCESSES = (
+    *("-m", "not e2e and not docker and not kubo and not stateful and not deep"),
+    *("-p", "no:cacheprovider"),
+    *(f"tests/{folder}" for folder in ("chain", "cli", "client", "keeper", "storage", "worker")),
+)
+"""The tests that are run on a mutant of Python."""
+
+
+def python_files() -> dict[Path, str]:
+    """Return the name of each module that is mutated, by its file."""
+    files = [file for area in AREAS for file in sorted((ROOT / area).rglob("*.py")) if file.stem != "__main__"]
+    names = (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files)
+    return {file: name.removesuffix(".__init__") for file, name in zip(files, names, strict=True)}

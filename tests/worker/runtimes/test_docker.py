@@ -650,6 +650,10 @@ def test_run__image_whose_own_files_refuse_the_sandbox__is_the_images_doing(
 def test_run__command_that_is_no_path__is_the_jobs_doing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    if IN_GVISOR and "/passwd/" in NAMES[name]:
+        # Its engine says so in words that are known.
+        assert bench.run("", command=(NAMES[name],)).exit_code == 126
+        return
     assert bench.run("", command=(NAMES[name],)).status is RunStatus.IMAGE_MISSING
     monkeypatch.setattr(subject, "starts_ours", lambda *_: False)  # control
     assert bench.run("", command=(NAMES[name],)).status is RunStatus.BROKEN
