@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from hearth.client import Client
-    from hearth.client.job import Amount, Job, JobTable, Logs, Outputs, UnitLog, UnitOutputs
+    from hearth.client.job.job import Amount, Job, JobTable, Logs, Outputs, UnitLog, UnitOutputs
     from hearth.config.settings import Settings
 
 __version__ = "0.1.0"
@@ -48,7 +48,7 @@ __all__ = [
 
 _MODULES = {
     "hearth.client": ("Client",),
-    "hearth.client.job": ("Amount", "Job", "JobTable", "Logs", "Outputs", "UnitLog", "UnitOutputs"),
+    "hearth.client.job.job": ("Amount", "Job", "JobTable", "Logs", "Outputs", "UnitLog", "UnitOutputs"),
     "hearth.config.settings": ("Settings",),
 }
 """Where each name is from; what is not listed is an error's."""

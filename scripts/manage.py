@@ -13,7 +13,7 @@ import click
 
 from hearth.chain.port import Call
 from hearth.chain.rpc import RpcChain
-from hearth.client.changes import read_change
+from hearth.client.governance.changes import read_change
 from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
 from hearth.config.settings import found_network

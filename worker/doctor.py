@@ -23,7 +23,7 @@ from hearth.base.urls import redact_url
 from hearth.chain.follow import witnessed
 from hearth.chain.port import Block, ChainPort
 from hearth.chain.rpc import RpcChain
-from hearth.client.standing import HOUR, bond_at, covered, longest, mend_of, on_probation, waits_of
+from hearth.client.nodes.standing import HOUR, bond_at, covered, longest, mend_of, on_probation, waits_of
 from hearth.config.settings import asset_of
 from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
 from hearth.market.manifest import find_manifest, last_named

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hearth.client import Client
+    from hearth.client.nodes.workers import Workers
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
     from hearth.client.reports import Wall as WallRow
     from hearth.client.session import Session
-    from hearth.client.workers import Workers
     from hearth.market.network import Network
     from hearth.protocol.types import Node, Offer
     from worker.past import Left
@@ -433,7 +433,7 @@ class Provider:
 
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
-        from hearth.client.standing import START
+        from hearth.client.nodes.standing import START
         from worker.mode import MODE_WORDS, read_mode
         from worker.status import read_status
 
@@ -481,7 +481,7 @@ class Provider:
 
         Where it has left the market, they are those of all its time.
         """
-        from hearth.client.history import keeper_pay
+        from hearth.client.job.history import keeper_pay
         from hearth.client.reading import JobReader
         from hearth.daemon.ledger import LEDGER_FILE, Ledger
         from hearth.protocol.units import NATIVE, show_amount

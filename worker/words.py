@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from hearth.client.gates import GATE_SENTENCES
+from hearth.client.job.gates import GATE_SENTENCES
 from hearth.protocol.types import Gate
 from worker.decide import Reason
 

@@ -28,7 +28,7 @@ def job_explain(run: Run, call: str) -> None:
     It reads the data and the network file, and asks no chain. Compare what it says with the page: the hash is of the
     whole data; the four words are of the job.
     """
-    from hearth.client.explaining import explain
+    from hearth.client.explain.explaining import explain
 
     text = call if call.startswith("0x") else read_text(call, _HINT)
     report = explain(text, run.client.session.network)
@@ -38,7 +38,7 @@ def job_explain(run: Run, call: str) -> None:
 
 def read_text(name: str, hint: str) -> str:
     """Return the text of a file, or of stdin for "-". Raises UsageError BAD_TX with this hint."""
-    from hearth.client.explaining import MOST_TEXT
+    from hearth.client.explain.explaining import MOST_TEXT
 
     try:
         raw = sys.stdin.buffer.read(MOST_TEXT + 1) if name == "-" else read_bounded(Path(name), MOST_TEXT)
@@ -49,7 +49,7 @@ def read_text(name: str, hint: str) -> str:
 
 
 def _lines(report: Explanation) -> Iterator[str]:
-    from hearth.client.explaining import lines_of, rows_of
+    from hearth.client.explain.explaining import lines_of, rows_of
 
     for place, one in enumerate(report["calls"]):
         if place:

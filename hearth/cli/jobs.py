@@ -14,7 +14,7 @@ from hearth.cli.explain import job_explain
 from hearth.cli.leaf import OUT, Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
-from hearth.client.results import unread_error
+from hearth.client.job.results import unread_error
 from hearth.client.views import FINISHED, moment, quarantine_words
 from hearth.protocol.state_words import JOB_WORDS
 from hearth.protocol.units import format_duration

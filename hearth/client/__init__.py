@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.client.doctor import Doctor
 from hearth.client.face import refusing
-from hearth.client.gov import Gov
+from hearth.client.governance.gov import Gov
 from hearth.client.jobs import Jobs
 from hearth.client.net import Net
+from hearth.client.nodes.workers import Workers
 from hearth.client.session import Session, Tell, silent
 from hearth.client.stored import Stored
 from hearth.client.wallet import Wallet
-from hearth.client.workers import Workers
 from hearth.config.settings import settings_of
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ def see_engine() -> str:
     """Return the version of this machine's container engine. Raises ConfigError NO_DOCKER."""
     from docker.errors import DockerException
 
-    from hearth.client.engine import connect, start_engine
+    from hearth.client.posting.engine import connect, start_engine
 
     engine = connect(10)
     try:

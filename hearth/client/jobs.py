@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
-from hearth.client import cancelling
-from hearth.client.attesting import Attesting
-from hearth.client.cancelling import indices
-from hearth.client.courses import Courses
 from hearth.client.face import refusing
-from hearth.client.facts import job_facts, job_row
-from hearth.client.following import follow, wait
-from hearth.client.job import Job, JobTable
+from hearth.client.job import cancelling
+from hearth.client.job.attesting import Attesting
+from hearth.client.job.cancelling import indices
+from hearth.client.job.courses import Courses
+from hearth.client.job.facts import job_facts, job_row
+from hearth.client.job.following import follow, wait
+from hearth.client.job.job import Job, JobTable
+from hearth.client.job.receipt import receipt
+from hearth.client.job.results import Results
+from hearth.client.job.topping_up import top_up
 from hearth.client.posting.post import Posting
 from hearth.client.reading import JobReader
-from hearth.client.receipt import receipt
-from hearth.client.results import Results
-from hearth.client.topping_up import top_up
 from hearth.client.views import JobView, event_facts, job_hex, strays_in
 from hearth.protocol.state_words import JOB_WORDS, counted
 
@@ -346,7 +346,7 @@ class Jobs:
         """Give a metered unit that runs `time` more, such as "30m", for what its price grows by.
 
         Without `unit`, the one that runs. The same time is given to the same unit once (`already_sent`), with `again`
-        once more. Raises what `hearth.client.topping_up.top_up` does.
+        once more. Raises what `hearth.client.job.topping_up.top_up` does.
         """
         view = self.reads.look(job)
         self._require_own(view)
@@ -358,7 +358,7 @@ class Jobs:
         Anyone may, and gets the keeper fee that the job sets aside for it; a keeper does it unasked. Raises
         RefusedError NOT_BLOCKED, NO_TIME where the job can only expire, and PARENT_RUNS with what it waits for.
         """
-        from hearth.client.parents import look_at, missing, progress_of
+        from hearth.client.job.parents import look_at, missing, progress_of
         from hearth.protocol import formulas
         from hearth.protocol.parents import Progress, unpack_parents
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from hearth.base.errors import UsageError
 from hearth.base.files import AnyPath, path_of
-from hearth.client.changes import change_rows, read_changes
+from hearth.client.audit.snapshot import SnapshotWriter
+from hearth.client.audit.verify import Verifier
 from hearth.client.face import refusing
-from hearth.client.parameters import NODE_UNITS, POLICY_UNITS, in_words, unit_of
+from hearth.client.governance.changes import change_rows, read_changes
+from hearth.client.governance.parameters import NODE_UNITS, POLICY_UNITS, in_words, unit_of
 from hearth.client.reading import market_events
-from hearth.client.snapshot import SnapshotWriter
-from hearth.client.verify import Verifier
 from hearth.client.views import event_facts, strays_in
 from hearth.protocol.state_words import STATUS_WORDS, counted
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from hearth.base.errors import ChainError, HearthError, RefusedError, UsageError
 from hearth.base.text import brief, one_line
 from hearth.chain.port import Call
-from hearth.client.explaining import Asked, lines_of, read_calls, rows_of
-from hearth.client.gov import GOV_GAS
+from hearth.client.explain.explaining import Asked, lines_of, read_calls, rows_of
+from hearth.client.governance.gov import GOV_GAS
 from hearth.client.jobs import CANCEL_GAS
 from hearth.client.paying import earlier
 from hearth.client.posting.post import APPROVE_GAS, POST_GAS, WITHDRAW_GAS

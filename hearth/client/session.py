@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hearth.chain.port import Call, ChainPort
     from hearth.chain.tx import Sender, Sent
     from hearth.client.names import Moments, Names
-    from hearth.client.posting.records import Records
+    from hearth.client.records import Records
     from hearth.client.reports import Transaction
     from hearth.market.network import Network
     from hearth.market.reads import Market
@@ -174,7 +174,7 @@ class Session:
     @property
     def records(self) -> Records:
         """Return the journal of the jobs that were posted from here."""
-        from hearth.client.posting.records import Records
+        from hearth.client.records import Records
 
         return Records(self.settings.home, self.state / "jobs")
 

@@ -110,7 +110,7 @@ class Wallet:
         `since` is a span, such as "30d"; without it all of the market's time counts. Every event of it is read.
         Raises UsageError for what is no span, ChainError.
         """
-        from hearth.client.history import history
+        from hearth.client.job.history import history
 
         return history(JobReader(self.session), self._address(name), since)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.client import changes
+from hearth.client.governance import changes
 from hearth.market.changes import DROPPED, Change, ChangeOp
 from tests.client.test_gov import COUNCIL, OTHER, Place
 

@@ -39,7 +39,7 @@ PLACES = {
     ),
     "hearth/chain/web3_provider.py": ("web3 asks our chain port; it opens nothing", {"BaseProvider"}),
     "hearth/client/__init__.py": ("web3 over that provider", {"Web3"}),
-    "hearth/client/engine.py": ("the container engine of this machine", {"from_env", "get_context"}),
+    "hearth/client/posting/engine.py": ("the container engine of this machine", {"from_env", "get_context"}),
     "worker/runtimes/docker.py": (
         "the container engine of this machine",
         {"APIClient", "decode_json_header", "kwargs_from_env"},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hearth.client.calldata import CALLS, OTHERS
-from hearth.client.moves import MOVES
-from hearth.client.told import TELLERS
+from hearth.client.explain.calldata import CALLS, OTHERS
+from hearth.client.explain.moves import MOVES
+from hearth.client.explain.told import TELLERS
 from tests.kit.evm import ROOT
 from tools.web_tables import _abi
 

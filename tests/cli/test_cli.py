@@ -27,16 +27,16 @@ from hearth.cli.leaf import ACTING, NO_MARKET, Run, acts, carried
 from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
-from hearth.client.attesting import Attesting
-from hearth.client.explaining import explain
-from hearth.client.gov import Gov
+from hearth.client.explain.explaining import explain
+from hearth.client.governance.gov import Gov
+from hearth.client.job.attesting import Attesting
+from hearth.client.job.results import Results
 from hearth.client.jobs import Jobs
 from hearth.client.net import Net
+from hearth.client.nodes.workers import Workers
 from hearth.client.posting.post import Posting
-from hearth.client.results import Results
 from hearth.client.stored import Stored
 from hearth.client.wallet import Wallet
-from hearth.client.workers import Workers
 from hearth.config.settings import Settings
 from hearth.local.demo import run_demo
 from hearth.local.market import LocalMarket

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import RefusedError, WaitTimeout
-from hearth.client import cancelling
+from hearth.client.job import cancelling
 from hearth.client.jobs import Jobs
-from hearth.client.workers import _free
+from hearth.client.nodes.workers import _free
 from hearth.protocol.types import State, Unit
 
 JOB = bytes([7]) * 32

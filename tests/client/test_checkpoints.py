@@ -1,4 +1,4 @@
-"""hearth.client.checkpoints: what a job's attempts left, by its events."""
+"""hearth.client.job.checkpoints: what a job's attempts left, by its events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hearth.client.checkpoints import checkpoints_in
+from hearth.client.job.checkpoints import checkpoints_in
 from hearth.market.events import Checkpointed, CheckpointPaid, Reclaimed, Settled, Started
 from hearth.protocol import words
 from hearth.protocol.types import JobId, NodeId, State, Unit

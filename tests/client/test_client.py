@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import BadDocument, ChainError, ConfigError, StorageError, UsageError
 from hearth.chain.port import Log
-from hearth.client.gates import GATE_WORDS, workers_in_words
+from hearth.client.audit.verify import Books
+from hearth.client.job.gates import GATE_WORDS, workers_in_words
+from hearth.client.job.results import Results, UnitResult, _end_words, check_result, kept_until, nothing_left, words_in
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
-from hearth.client.posting.records import Records, terms_of
 from hearth.client.reading import JobReader
-from hearth.client.results import Results, UnitResult, _end_words, check_result, kept_until, nothing_left, words_in
+from hearth.client.records import Records, terms_of
 from hearth.client.session import Session
-from hearth.client.verify import Books
 from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until, verification
 from hearth.config.settings import Settings
 from hearth.market import events as e

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hearth.base.errors import ConfigError
-from hearth.client.engine import connect, start_engine, why_silent
+from hearth.client.posting.engine import connect, start_engine, why_silent
 from worker.runtimes.docker import DockerRuntime
 
 

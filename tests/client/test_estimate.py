@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hearth.client.posting import estimate as module
 from hearth.client.posting.estimate import Runs, earlier_runs, estimate
-from hearth.client.posting.records import Records
+from hearth.client.records import Records
 from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
 from hearth.protocol.runtimes import DOCKER, WASM, RuntimeKind

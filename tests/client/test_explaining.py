@@ -11,8 +11,8 @@ import pytest
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import RefusedError, UsageError
-from hearth.client.calldata import CALLS, OTHERS, addresses, four_words, read_call
-from hearth.client.explaining import MOST_CALLS, explain
+from hearth.client.explain.calldata import CALLS, OTHERS, addresses, four_words, read_call
+from hearth.client.explain.explaining import MOST_CALLS, explain
 from hearth.client.prepared import Prepared
 from hearth.market.abi import codec
 from hearth.market.calls import Calls

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
-from hearth.client import following
-from hearth.client.gates import Opening
+from hearth.client.job import following
+from hearth.client.job.gates import Opening
 from hearth.protocol.types import ZERO_ADDRESS, Gate, Needs, State, TermsFlag, Unit
 
 JOB = bytes([7]) * 32

@@ -10,12 +10,12 @@ import pytest
 
 from hearth.base.errors import NoWorkerError
 from hearth.cli.__main__ import main
-from hearth.client.gates import Fleet, Opening, open_gates, open_in_words, takers, workers_in_words
+from hearth.client.job.gates import Fleet, Opening, open_gates, open_in_words, takers, workers_in_words
 from hearth.client.net import Net
+from hearth.client.nodes.workers import Workers
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import spec_of_run
 from hearth.client.views import JobView, next_step, node_words, quarantine_words
-from hearth.client.workers import Workers
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import UnitView
 from hearth.protocol import formulas

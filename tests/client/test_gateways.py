@@ -15,9 +15,9 @@ from eth_abi.abi import encode
 from hearth.base.errors import BlockMissing, StorageError
 from hearth.chain.port import Block, Call
 from hearth.client import gateways as subject
+from hearth.client.audit.verify import Verifier
 from hearth.client.gateways import NodeGateways
-from hearth.client.results import Results
-from hearth.client.verify import Verifier
+from hearth.client.job.results import Results
 from hearth.local.devnet import free_port
 from hearth.market.abi import codec
 from hearth.market.manifest import Manifest

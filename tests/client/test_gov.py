@@ -15,8 +15,9 @@ from eth_abi.abi import encode
 from hearth.base.errors import ChainError, ConfigError, RefusedError, UsageError
 from hearth.chain.port import refused
 from hearth.cli.gov import _governor, change_lines
-from hearth.client import changes
-from hearth.client.changes import (
+from hearth.client.audit.verify_steward import governance_faults
+from hearth.client.governance import changes
+from hearth.client.governance.changes import (
     BOUNDS,
     OVER,
     change_rows,
@@ -25,9 +26,8 @@ from hearth.client.changes import (
     read_changes,
     state_of,
 )
-from hearth.client.gov import MAX_SALTS, Gov
-from hearth.client.parameters import AMOUNTS, SHARES, SPANS
-from hearth.client.verify_steward import governance_faults
+from hearth.client.governance.gov import MAX_SALTS, Gov
+from hearth.client.governance.parameters import AMOUNTS, SHARES, SPANS
 from hearth.client.views import event_facts, moment
 from hearth.config.settings import Settings
 from hearth.market.abi import codec

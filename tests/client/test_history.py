@@ -12,7 +12,7 @@ import pytest
 from hearth.base.errors import UsageError
 from hearth.chain.port import Call, Receipt
 from hearth.chain.tx_journal import SignedTx, TxJournal
-from hearth.client.history import block_from, history, keeper_pay
+from hearth.client.job.history import block_from, history, keeper_pay
 from hearth.protocol import words
 from hearth.protocol.formulas import escrow_at_post, lock_key
 from hearth.protocol.types import Unit

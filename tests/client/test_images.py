@@ -106,7 +106,7 @@ def test_ask_engine__registry_in_a_private_network__is_asked_only_where_that_is_
     )
     engine = SimpleNamespace(api=api, images=SimpleNamespace(get_registry_data=told), close=lambda: None)
     monkeypatch.setattr(images, "connect", lambda seconds: engine)
-    monkeypatch.setattr("hearth.client.engine.connect", lambda seconds: engine)
+    monkeypatch.setattr("hearth.client.posting.engine.connect", lambda seconds: engine)
     monkeypatch.setattr(peer, "look_up", look_up)
     assert images.ask_engine(image + "@sha256:" + "ab" * 32, allow_private=allowed) == (PROGRAM, ())
     if asked or allowed:

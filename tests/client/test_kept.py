@@ -10,8 +10,8 @@ import pytest
 
 from hearth.base.abi import encode
 from hearth.base.errors import NotFoundError
-from hearth.client.results import Results
-from hearth.client.verify import Books, Verifier, _History
+from hearth.client.audit.verify import Books, Verifier, _History
+from hearth.client.job.results import Results
 from hearth.market.reads import PAGE, Seats
 from hearth.protocol import words
 from hearth.protocol.types import (
@@ -209,8 +209,8 @@ def test_verify__many_jobs__are_read_by_pages_and_not_one_by_one(monkeypatch: py
     monkeypatch.setattr(place.session.settings, "timeout", 60)
     monkeypatch.setattr(verifier, "_compare_books", lambda books, head: [])
     monkeypatch.setattr(place.market, "nodes", lambda block: [])
-    monkeypatch.setattr("hearth.client.verify.governance_faults", lambda *_: [])
-    monkeypatch.setattr("hearth.client.verify.creation_faults", lambda *_: ([], []))
+    monkeypatch.setattr("hearth.client.audit.verify.governance_faults", lambda *_: [])
+    monkeypatch.setattr("hearth.client.audit.verify.creation_faults", lambda *_: ([], []))
     monkeypatch.setattr(place.market, "seats", lambda block: Seats(ZERO_ADDRESS, ZERO_ADDRESS, ZERO_ADDRESS, 5))
     report = verifier.verify()
     assert (report["jobs"], report["settled"], report["solvent"]) == (4 * rounds, 6 * rounds, False)

@@ -22,15 +22,15 @@ from hearth import Amount, Client, HearthError, Job, JobTable
 from hearth.base.errors import BadDestination, ConfigError, NotFoundError, SpecError, UsageError
 from hearth.base.files import path_of
 from hearth.client import face
-from hearth.client.attesting import Attesting
-from hearth.client.courses import Courses
+from hearth.client.job.attesting import Attesting
+from hearth.client.job.courses import Courses
+from hearth.client.job.results import Results
 from hearth.client.names import Moments, Names
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, spec_of_run
-from hearth.client.posting.records import Records
 from hearth.client.reading import JobReader
-from hearth.client.results import Results
+from hearth.client.records import Records
 from hearth.client.session import Session
 from hearth.config.settings import Settings, home_folder, settings_of
 from hearth.config.trust import Trust

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hearth.chain.port import Call
-from hearth.client.calldata import CALLS, OTHERS
-from hearth.client.explaining import explain
+from hearth.client.explain.calldata import CALLS, OTHERS
+from hearth.client.explain.explaining import explain
 from hearth.market.calls import Calls, Upkeep, UpkeepOp
 from hearth.market.changes import Change, ChangeOp
 from hearth.protocol import formulas, words

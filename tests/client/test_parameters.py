@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from hearth.client.changes import policy_values
-from hearth.client.parameters import AMOUNTS, NODE_UNITS, POLICY_UNITS, SHARES, SPANS, in_words, unit_of
+from hearth.client.governance.changes import policy_values
+from hearth.client.governance.parameters import AMOUNTS, NODE_UNITS, POLICY_UNITS, SHARES, SPANS, in_words, unit_of
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.network import NodeParameters
 from hearth.market.profiles import DEVNET

@@ -14,16 +14,16 @@ from eth_abi.abi import encode
 
 from hearth.base.errors import ChainError, HearthError, NotFoundError, RefusedError, SpecError, UsageError
 from hearth.chain.port import Block, Call
-from hearth.client import cancelling
+from hearth.client.job import cancelling
+from hearth.client.job.parents import latest_end, look_at, waits_for
+from hearth.client.job.receipt import shares_of
 from hearth.client.jobs import Jobs
 from hearth.client.names import Moments, Names
-from hearth.client.parents import latest_end, look_at, waits_for
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight, _waiting_words
 from hearth.client.posting.quick import with_parents
-from hearth.client.posting.records import Records, parents_of
 from hearth.client.posting.sources import Allowed
-from hearth.client.receipt import shares_of
+from hearth.client.records import Records, parents_of
 from hearth.client.views import JobView, next_step
 from hearth.market.abi import codec
 from hearth.market.events import Split, Unlocked
@@ -388,7 +388,7 @@ def test_cancel__job_that_waits__is_cancelled_whole(place: Place) -> None:
 
 @pytest.mark.parametrize("word", [BLOCKED, Header(leases=2, waiting=True)])
 def test_wait__blocked__looks_for_no_worker(place: Place, word: Unit | Header, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hearth.client import following
+    from hearth.client.job import following
 
     looked: list[int] = []
     monkeypatch.setattr(following.Fleet, "read", lambda session: looked.append(1))

@@ -13,9 +13,9 @@ import pytest
 
 from hearth.base.errors import RefusedError, UsageError
 from hearth.chain.port import Call
+from hearth.client.nodes.workers import Workers
 from hearth.client.prepared import Prepared, read_prepared
 from hearth.client.reports import OwnerAction
-from hearth.client.workers import Workers
 from hearth.market.abi import codec
 from hearth.market.calls import Calls
 from hearth.protocol.types import NodeId, Offer

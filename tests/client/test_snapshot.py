@@ -10,7 +10,7 @@ import pytest
 
 from hearth.base.errors import BadDestination, ChainError
 from hearth.chain.follow import DEPTH
-from hearth.client import snapshot
+from hearth.client.audit import snapshot
 from hearth.client.net import Net
 from hearth.protocol.types import Unit
 from hearth.storage.canonical import encode

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call, Receipt
 from hearth.cli.__main__ import main
-from hearth.client import following
+from hearth.client.audit.verify import Verifier
+from hearth.client.job import following
+from hearth.client.job.receipt import _transactions, shares_of
 from hearth.client.net import Net
 from hearth.client.reading import JobReader
-from hearth.client.receipt import _transactions, shares_of
 from hearth.client.session import Session
-from hearth.client.verify import Verifier
 from hearth.client.views import event_facts
 from hearth.config.settings import Settings
 from hearth.market.abi import codec

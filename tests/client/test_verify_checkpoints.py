@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hearth.client.receipt import shares_of
-from hearth.client.verify import Verifier, _History
+from hearth.client.audit.verify import Verifier, _History
+from hearth.client.job.receipt import shares_of
 from hearth.market.events import CheckpointPaid, Settled, Split
 from hearth.market.reads import UnitStatus, UnitView
 from hearth.protocol import formulas, words

@@ -1,4 +1,4 @@
-"""hearth.client.workers: whose key signs what an owner does, and when a node may leave."""
+"""hearth.client.nodes.workers: whose key signs what an owner does, and when a node may leave."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.chain import keys
 from hearth.chain.port import Call
+from hearth.client.nodes.standing import HOUR, dearest
+from hearth.client.nodes.workers import Workers
 from hearth.client.reading import JobReader
 from hearth.client.session import Session
-from hearth.client.standing import HOUR, dearest
-from hearth.client.workers import Workers
 from hearth.config.settings import Settings
 from hearth.market.profiles import PUBLIC
 from hearth.market.reads import Market

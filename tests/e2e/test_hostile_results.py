@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hearth.chain.port import Call
-from hearth.client import results
+from hearth.client.job import results
 from hearth.local import devnet
 from hearth.market.events import NodeRegistered
 from hearth.market.manifest import Manifest

@@ -15,7 +15,7 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import SpecError
 from hearth.chain.port import ChainPort, Log, Topics
 from hearth.client import Client
-from hearth.client.results import Results
+from hearth.client.job.results import Results
 from hearth.config.settings import Settings
 from hearth.market.abi import artifact
 from hearth.market.events import Settled, Split, topic_of

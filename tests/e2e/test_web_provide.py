@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hearth.client.gates import GATE_SENTENCES
+from hearth.client.job.gates import GATE_SENTENCES
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import ZERO_ADDRESS, Gate, State
 from tests.kit.browser import Watched, shoot, tab_to, watched

@@ -14,7 +14,7 @@ from hearth.base.addresses import gateway_fault
 from hearth.base.errors import ConfigError, HearthError, StorageError
 from hearth.base.strangers import MAX_DEPTH, read_json
 from hearth.client import prepared
-from hearth.client.results import Results, check_result
+from hearth.client.job.results import Results, check_result
 from hearth.config import settings as client_settings
 from hearth.market.calls import Calls
 from hearth.market.manifest import ListedGpu, Manifest, carried, read_manifest

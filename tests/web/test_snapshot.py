@@ -14,8 +14,8 @@ from eth_abi.abi import encode
 
 from hearth.chain.follow import DEPTH
 from hearth.chain.port import Block
-from hearth.client import snapshot
-from hearth.client.snapshot import SnapshotWriter
+from hearth.client.audit import snapshot
+from hearth.client.audit.snapshot import SnapshotWriter
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import ChangeQueued, JobPosted, Locked, Proposed, Reclaimed, Started, Submitted, topic_of
 from hearth.protocol import words

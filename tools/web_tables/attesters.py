@@ -1,11 +1,11 @@
-"""What bounds a set of attesters and its file (SPEC, "Attesters"; hearth/client/attesters.py)."""
+"""What bounds a set of attesters and its file (SPEC, "Attesters"; hearth/client/job/attesters.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from hearth.client import attesters
+from hearth.client.job import attesters
 from hearth.protocol import attest
 
 

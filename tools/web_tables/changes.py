@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from hearth.client import changes as told
+from hearth.client.governance import changes as told
 from hearth.market import changes
 from hearth.protocol.types import Policy
 from tools.web_tables.words import camel

@@ -1,11 +1,11 @@
-"""The unit of each parameter of new jobs and of nodes (hearth/client/parameters.py)."""
+"""The unit of each parameter of new jobs and of nodes (hearth/client/governance/parameters.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from hearth.client.parameters import NODE_UNITS, POLICY_UNITS
+from hearth.client.governance.parameters import NODE_UNITS, POLICY_UNITS
 from tools.web_tables.words import camel
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hearth.chain import fees
-from hearth.client.gov import GOV_GAS
+from hearth.client.governance.gov import GOV_GAS
+from hearth.client.job.parents import ASKED
 from hearth.client.jobs import CANCEL_GAS
-from hearth.client.parents import ASKED
 from hearth.client.posting import post
 from hearth.protocol.runtimes import MAX_INPUT_ENTRIES
 from tools.web_tables import Big

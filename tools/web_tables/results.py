@@ -1,11 +1,11 @@
-"""What bounds a result and a report when they are read (SPEC, "Result and report"; hearth/client/results.py)."""
+"""What bounds a result and a report when they are read (SPEC, "Result and report"; hearth/client/job/results.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from hearth.client import results
+from hearth.client.job import results
 
 
 def tables() -> Mapping[str, Any]:

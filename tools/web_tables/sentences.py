@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hearth.client import parents, views
+from hearth.client import views
+from hearth.client.job import parents
 
 
 def tables() -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import IntEnum, IntFlag
 from typing import Any
 
-from hearth.client.gates import FLEET_WORDS, GATE_SENTENCES, PASSING
+from hearth.client.job.gates import FLEET_WORDS, GATE_SENTENCES, PASSING
 from hearth.protocol import state_words, types
 
 

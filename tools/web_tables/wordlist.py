@@ -1,4 +1,4 @@
-"""The English list of BIP-39, 2,048 words behind each other, of which four name a job (hearth/client/calldata.py)."""
+"""The English list of BIP-39, 2,048 words, four of which name a job (hearth/client/explain/calldata.py)."""
 
 from __future__ import annotations
 

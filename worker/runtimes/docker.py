@@ -24,7 +24,7 @@ import structlog
 
 from hearth.base.errors import HearthError, StorageError
 from hearth.base.files import free_bytes
-from hearth.client.engine import why_silent
+from hearth.client.posting.engine import why_silent
 from hearth.protocol.runtimes import DOCKER
 from hearth.protocol.units import format_size
 from hearth.spec.image_config import NO_COMMAND, declares, has_command, no_volume, volumes_of

@@ -17,7 +17,7 @@ CDI_ENGINE_MAJOR = 25
 def start_engine(host: str | None) -> str:
     """Return what a worker's owner does where no engine answers at `host`, the setting `docker.host`; None where that
     is left out. An engine whose address only the `docker` command knows is named."""
-    from hearth.client.engine import address_of_context
+    from hearth.client.posting.engine import address_of_context
 
     if host:
         return f"start the engine at {one_line(host)}, or mend docker.host in worker.toml"

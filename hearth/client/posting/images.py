@@ -14,7 +14,7 @@ from hearth.base import peer
 from hearth.base.addresses import is_local_name, is_public
 from hearth.base.errors import ConfigError, SpecError, StorageError
 from hearth.base.text import brief, plain, quoted
-from hearth.client.engine import connect
+from hearth.client.posting.engine import connect
 from hearth.spec.image_config import NO_COMMAND, PLATFORMS, has_command, image_fault
 
 ENGINE_SECONDS: Final = 10

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, Unpack
 from hearth.base.errors import FundsError, NoWorkerError, SpecError, UsageError
 from hearth.base.files import AnyPath, path_of
 from hearth.client.face import refusing
-from hearth.client.following import wait as wait_for
-from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.client.job.following import wait as wait_for
+from hearth.client.job.gates import Fleet, takers, workers_in_words
+from hearth.client.job.results import refuse_folder
 from hearth.client.money import recipient
 from hearth.client.posting.preflight import Preflight, escrow_of
 from hearth.client.posting.quick import RunOptions, spec_of_run, with_parents
-from hearth.client.posting.records import credit_of, parents_of, terms_of
 from hearth.client.posting.sources import Allowed
 from hearth.client.prepared import Prepared
-from hearth.client.results import refuse_folder
+from hearth.client.records import credit_of, parents_of, terms_of
 from hearth.client.views import job_hex
 from hearth.protocol.types import ZERO_HASH, Gate
 from hearth.protocol.units import amount_at_least, show_rate
@@ -27,6 +27,7 @@ from hearth.protocol.units import amount_at_least, show_rate
 if TYPE_CHECKING:
     from hearth.chain.port import Call
     from hearth.chain.tx import Sender
+    from hearth.client.job.results import Results
     from hearth.client.posting.preflight import Plan
     from hearth.client.reading import JobReader
     from hearth.client.reports import (
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         Submission,
         Transaction,
     )
-    from hearth.client.results import Results
     from hearth.client.session import DryRun
     from hearth.protocol.types import Terms
     from hearth.spec import AnyJob, LoadedSpec

@@ -356,7 +356,7 @@ def resolve_image(image: str, *, allow_private: bool = False) -> str:
     """
     from docker.errors import DockerException, NotFound
 
-    from hearth.client.engine import connect
+    from hearth.client.posting.engine import connect
     from hearth.client.posting.images import require_public
 
     engine = connect(60)

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any, Final
 
 from hearth.chain.port import Log
-from hearth.client.checkpoints import checkpoints_in
-from hearth.client.receipt import receipt
-from hearth.client.verify import Verifier
+from hearth.client.audit.verify import Verifier
+from hearth.client.job.checkpoints import checkpoints_in
+from hearth.client.job.receipt import receipt
 from hearth.client.views import JobView
 from hearth.market.events import (
     Cancelled,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.client.job.gates import Fleet, takers, workers_in_words
 from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId, Terms, TermsFlag
 from hearth.protocol.units import NATIVE
 from tests.web.vectors import _chance, gates

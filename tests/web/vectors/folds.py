@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hearth.client.checkpoints import checkpoints_in, paid_in
-from hearth.client.receipt import shares_of
+from hearth.client.job.checkpoints import checkpoints_in, paid_in
+from hearth.client.job.receipt import shares_of
 from hearth.market import events
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Outcome, State, Verdict

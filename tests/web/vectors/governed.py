@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from hearth.cli.gov import _governor, _when
-from hearth.client.changes import Seen, change_row, state_of
+from hearth.client.governance.changes import Seen, change_row, state_of
 from hearth.market.changes import DROPPED, EXECUTED, LIFE, PAUSE_EVERY, PAUSE_TIME, Change, ChangeOp
 from hearth.protocol import words
 from hearth.protocol.types import Policy

@@ -7,7 +7,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from hearth.client.workers import Workers
+from hearth.client.nodes.workers import Workers
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.types import Node, NodeId
 from hearth.protocol.units import NATIVE, format_rate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hearth.client.parameters import in_words
+from hearth.client.governance.parameters import in_words
 from hearth.protocol.units import Asset
 
 TOKEN = Asset(symbol="USD", decimals=6, address="0x" + "0a" * 20)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from hearth.base.errors import HearthError
-from hearth.client.results import Results, check_result, contradicts, kept_until, words_in
+from hearth.client.job.results import Results, check_result, contradicts, kept_until, words_in
 from hearth.market.events import Submitted
 from hearth.protocol.types import Outcome
 from hearth.storage import canonical

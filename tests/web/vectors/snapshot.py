@@ -8,7 +8,7 @@ from typing import Any, Final
 from unittest import mock
 
 from hearth.chain.follow import DEPTH
-from hearth.client import snapshot
+from hearth.client.audit import snapshot
 from hearth.protocol.types import Unit
 from tests.client.test_parents import Place
 

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from hearth.base.errors import HearthError
-from hearth.client.calldata import four_words
-from hearth.client.explaining import explain
+from hearth.client.explain.calldata import four_words
+from hearth.client.explain.explaining import explain
 from hearth.client.prepared import Prepared
 from hearth.market.calls import Calls, Upkeep, UpkeepOp
 from hearth.market.changes import Change, ChangeOp

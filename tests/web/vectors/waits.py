@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from hearth.client.parents import ParentView, _is_job, latest_end, waits_for
+from hearth.client.job.parents import ParentView, _is_job, latest_end, waits_for
 from hearth.client.reading import _view
 from hearth.market.reads import Posted, UnitView
 from hearth.protocol import words

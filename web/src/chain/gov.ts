@@ -1,5 +1,5 @@
 // Who governs a market, and the changes that its Steward holds. Mirrors read_changes and the reads beside it of
-// hearth/client/changes.py: logs name the changes, and each is believed as the Steward holds it at the same block.
+// hearth/client/governance/changes.py: logs name the changes, and each is believed as the Steward holds it at the same block.
 
 import { NODE_REGISTRY_READS } from "../generated/reads/node-registry";
 import { RULES_READS } from "../generated/reads/rules";

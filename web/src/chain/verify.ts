@@ -1,5 +1,5 @@
 // The books of a market, recomputed here: every event of Escrow and JobRegistry replayed, and compared with what storage
-// says of each lock, credit, unit and stake at one block. Mirrors hearth/client/verify.py, but for results and for how the
+// says of each lock, credit, unit and stake at one block. Mirrors hearth/client/audit/verify.py, but for results and for how the
 // contracts were created, which `hearth net verify` looks at.
 
 import { bookFaults, type Books, holdFaults, stakeFaults } from "../core/books";

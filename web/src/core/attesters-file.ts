@@ -1,4 +1,4 @@
-// The file of a set of attesters, which the job file names. Mirrors load_set of hearth/client/attesters.py.
+// The file of a set of attesters, which the job file names. Mirrors load_set of hearth/client/job/attesters.py.
 
 import { MAX_KEYS, MAX_SET_BYTES, SET_HINT } from "../generated/attesters";
 import { ZERO_ADDRESS } from "../generated/bounds";

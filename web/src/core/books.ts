@@ -1,5 +1,5 @@
 // Escrow's books as its events tell them, and how they differ from what storage says. Mirrors Books, _compare_books and
-// _compare_holds of hearth/client/verify.py. Amounts are base units.
+// _compare_holds of hearth/client/audit/verify.py. Amounts are base units.
 
 import { type Hex, hexWord } from "./bytes";
 import type { MarketEvent } from "./events";

@@ -1,5 +1,5 @@
 // What a job's attempts left for the next ones, and what came of it: by its events. Mirrors
-// hearth/client/checkpoints.py.
+// hearth/client/job/checkpoints.py.
 
 import { SENTINEL } from "../generated/bounds";
 import { STATE } from "../generated/states";

@@ -1,5 +1,5 @@
 // Which workers could take a job, at what price, and what keeps the others from it, counted and in words. Mirrors
-// hearth/client/gates.py. Rates are base units x 1e6 per second.
+// hearth/client/job/gates.py. Rates are base units x 1e6 per second.
 
 import { ZERO_ADDRESS } from "../generated/bounds";
 import { FLEET_WORDS, GATE, PASSING_GATES, RUNTIME } from "../generated/states";

@@ -1,5 +1,5 @@
 // Who governs a market, and what waits to be changed, word for word as `hearth gov status` says it. Mirrors the part "what
-// people read" of hearth/client/changes.py and hearth/cli/gov.py. `now` is the second of the block that is looked at.
+// people read" of hearth/client/governance/changes.py and hearth/cli/gov.py. `now` is the second of the block that is looked at.
 
 import { CHANGE_OP, DROPPED, EXECUTED, KINDS, LIFE, PAUSE_EVERY, PAUSE_TIME, POLICY_FIELDS, POLICY_GRACE } from "../generated/changes";
 import { POLICY_UNITS } from "../generated/parameters";

@@ -1,5 +1,5 @@
 // What two people at two machines compare of a call: keccak256 of its data, and four words of the job that it is about. Mirrors
-// `Read.digest` and `four_words` of hearth/client/calldata.py; `hearth job explain` prints both.
+// `Read.digest` and `four_words` of hearth/client/explain/calldata.py; `hearth job explain` prints both.
 //
 // It reads nothing but the data that a wallet is given. It is loaded when something is signed: the list of words is long.
 

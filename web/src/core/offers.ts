@@ -1,5 +1,5 @@
 // What live nodes offer and ask, cheapest first, and the same by tier and by zone. `offersOf` mirrors `offers` of
-// hearth/client/workers.py. Asks are rates, base units x 1e6 per second.
+// hearth/client/nodes/workers.py. Asks are rates, base units x 1e6 per second.
 
 import { ZONE_COUNT } from "../generated/bounds";
 import { RUNTIME, STATUS } from "../generated/states";

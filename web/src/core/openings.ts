@@ -1,4 +1,4 @@
-// Which open units a node could take now, and what keeps it from the others. Mirrors Workers.gates of hearth/client/workers.py.
+// Which open units a node could take now, and what keeps it from the others. Mirrors Workers.gates of hearth/client/nodes/workers.py.
 
 import { GATE, GATE_SENTENCES, STATE } from "../generated/states";
 import { fit, type Immutables, isExcluded } from "./gates";

@@ -1,5 +1,5 @@
 // What an owner's call is refused for before a wallet opens, in the words of the command line. Mirrors the refusals of
-// hearth/client/workers.py and worker/manage.py. Amounts are base units, `now` is the second of the block that was read.
+// hearth/client/nodes/workers.py and worker/manage.py. Amounts are base units, `now` is the second of the block that was read.
 
 import { MAX_STAKE } from "../generated/owners";
 import type { Hex } from "./bytes";

@@ -1,4 +1,4 @@
-// The value of a market's parameter for people. Mirrors `in_words` of hearth/client/parameters.py.
+// The value of a market's parameter for people. Mirrors `in_words` of hearth/client/governance/parameters.py.
 
 import type { NODE_UNITS, POLICY_UNITS } from "../generated/parameters";
 import { type Asset, formatAmount, formatDuration } from "./units";

@@ -1,4 +1,4 @@
-// Where a job's money went, by its events and those of the same transactions. Mirrors hearth/client/receipt.py. Amounts
+// Where a job's money went, by its events and those of the same transactions. Mirrors hearth/client/job/receipt.py. Amounts
 // are base units; gas is not among them.
 
 import { VERDICT } from "../generated/states";

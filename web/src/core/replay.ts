@@ -1,5 +1,5 @@
 // What the events of a market tell: its jobs, each unit's last word and result, and the money. Mirrors _History and the
-// replay of hearth/client/verify.py, and its comparison of a job's units with storage.
+// replay of hearth/client/audit/verify.py, and its comparison of a job's units with storage.
 
 import { OUTCOME, STATE } from "../generated/states";
 import { Books } from "./books";

@@ -1,4 +1,4 @@
-// A file of a market's history, as `hearth net snapshot` writes it (hearth/client/snapshot.py): its first line says whose logs
+// A file of a market's history, as `hearth net snapshot` writes it (hearth/client/audit/snapshot.py): its first line says whose logs
 // follow, each other one holds those of a range of blocks. Whoever wrote it is a stranger: nothing here believes it.
 
 import { CONTRACTS } from "../generated/contracts";

@@ -1,5 +1,5 @@
 // How far the jobs have come that another one waits for, word for word as `hearth job show` says it. Mirrors
-// hearth/client/parents.py. `now` is the second of the block that is looked at.
+// hearth/client/job/parents.py. `now` is the second of the block that is looked at.
 
 import { ENDED, PROGRESS } from "../generated/parents";
 import { ASKED, OUTCOME_WORDS } from "../generated/sentences";

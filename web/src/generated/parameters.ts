@@ -1,4 +1,4 @@
-// The unit of each parameter of new jobs and of nodes (hearth/client/parameters.py).
+// The unit of each parameter of new jobs and of nodes (hearth/client/governance/parameters.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/parameters.py.
 
 export const POLICY_UNITS = {

@@ -1,4 +1,4 @@
-// The journal of posted terms: one record a job, written before the wallet opens. Mirrors hearth/client/posting/records.py.
+// The journal of posted terms: one record a job, written before the wallet opens. Mirrors hearth/client/records.py.
 //
 // It is why the same job file after a reload, a closed tab or a lost receipt finds its job instead of paying twice: the salt is
 // in the terms, so that the same terms have one id, which the chain takes once.

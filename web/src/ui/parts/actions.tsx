@@ -1,4 +1,4 @@
-// What the submitter of a job may do with it, by the account of the connected wallet. Mirrors hearth/client/cancelling.py.
+// What the submitter of a job may do with it, by the account of the connected wallet. Mirrors hearth/client/job/cancelling.py.
 
 import { useEffect, useState } from "preact/hooks";
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hearth.base.errors import ChainError
 from hearth.chain.port import hex_of
-from hearth.client.checkpoints import paid_in
+from hearth.client.job.checkpoints import paid_in
 from hearth.client.views import job_hex, strays_in
 
 if TYPE_CHECKING:

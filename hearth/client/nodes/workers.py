@@ -17,11 +17,11 @@ from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.base.files import AnyPath, path_of
 from hearth.base.strangers import MAX_BYTES, read_json
 from hearth.client.face import refusing
-from hearth.client.gates import GATE_SENTENCES, Fleet, again_from
+from hearth.client.job.gates import GATE_SENTENCES, Fleet, again_from
 from hearth.client.money import address_of, recipient
+from hearth.client.nodes.standing import START, short_of, waits_of
 from hearth.client.paying import Payment, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, owner_gas, read_prepared
-from hearth.client.standing import START, short_of, waits_of
 from hearth.client.views import job_hex, moment, until
 from hearth.client.wallet import credit_to_withdraw
 from hearth.protocol.state_words import STATUS_WORDS

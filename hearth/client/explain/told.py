@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hearth.base.text import one_line
-from hearth.client.calldata import Read, job_in, terms_in
-from hearth.client.changes import policy_values
+from hearth.client.explain.calldata import Read, job_in, terms_in
+from hearth.client.governance.changes import policy_values
 from hearth.client.views import job_hex, moment, verification
 from hearth.market.calls import UpkeepOp
 from hearth.market.changes import Change, ChangeOp

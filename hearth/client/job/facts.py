@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from hearth.client.checkpoints import checkpoints_in
-from hearth.client.courses import Courses
-from hearth.client.parents import look_at, waits_for
+from hearth.client.job.checkpoints import checkpoints_in
+from hearth.client.job.courses import Courses
+from hearth.client.job.parents import look_at, waits_for
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, result_cid, strays_in, verification
 from hearth.protocol.state_words import counted, unit_words
 from hearth.protocol.types import State
 
 if TYPE_CHECKING:
-    from hearth.client.courses import Course
+    from hearth.client.job.courses import Course
     from hearth.client.reading import JobReader
     from hearth.client.reports import CheckpointRow, JobFacts, JobRow, Lease
     from hearth.client.session import Session
@@ -84,7 +84,7 @@ def _leases(
 
 def _workers(session: Session, view: JobView) -> str | None:
     """Say who could take an open unit of a job; None where none is open to workers."""
-    from hearth.client.gates import Fleet, open_in_words
+    from hearth.client.job.gates import Fleet, open_in_words
     from hearth.protocol import formulas
 
     is_open = view.untouched or any(unit.state is State.OPEN for unit in view.units)

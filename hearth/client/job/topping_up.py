@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import RefusedError, UsageError
-from hearth.client.cancelling import indices
+from hearth.client.job.cancelling import indices
 from hearth.client.paying import Payment, pay_once
 from hearth.client.views import JobView, job_hex, moment
 from hearth.protocol import formulas, words

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from hearth.base.errors import UsageError
+from hearth.client.governance.parameters import AMOUNTS, POLICY_UNITS, SHARES, SPANS, in_words
 from hearth.client.money import recipient
-from hearth.client.parameters import AMOUNTS, POLICY_UNITS, SHARES, SPANS, in_words
 from hearth.market.changes import DROPPED, EXECUTED, LIFE, POLICY_GRACE, Change, ChangeOp
 from hearth.market.events import MAX_TIME
 from hearth.protocol.units import format_amount, parse_amount, parse_duration

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import RefusedError, UsageError
 from hearth.base.strangers import read_json
 from hearth.base.text import brief, one_line
-from hearth.client.calldata import Read, addresses, four_words, read_call, terms_in
-from hearth.client.moves import moves
-from hearth.client.told import tell
+from hearth.client.explain.calldata import Read, addresses, four_words, read_call, terms_in
+from hearth.client.explain.moves import moves
+from hearth.client.explain.told import tell
 from hearth.protocol.units import NATIVE, format_amount
 
 if TYPE_CHECKING:

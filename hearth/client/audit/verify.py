@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from hearth.base.errors import StorageError, WaitTimeout
+from hearth.client.audit.verify_creation import creation_faults, delay_faults
+from hearth.client.audit.verify_steward import governance_faults
 from hearth.client.gateways import NodeGateways
+from hearth.client.job.results import FETCH_SECONDS, check_result, contradicts, output_limits
 from hearth.client.reading import JobReader, market_events, misplaced
-from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
-from hearth.client.verify_creation import creation_faults, delay_faults
-from hearth.client.verify_steward import governance_faults
 from hearth.client.views import job_hex, shown_key, strays_in
 from hearth.protocol.units import format_duration
 

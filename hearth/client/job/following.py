@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
-from hearth.client.facts import job_facts
-from hearth.client.gates import Fleet, open_in_words
+from hearth.client.job.facts import job_facts
+from hearth.client.job.gates import Fleet, open_in_words
 from hearth.client.views import JobView, event_facts, job_hex, moment
 from hearth.protocol.types import State, TermsFlag
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from hearth.client.calldata import Arguments, Read, terms_in
+from hearth.client.explain.calldata import Arguments, Read, terms_in
 from hearth.market.calls import UpkeepOp
 from hearth.market.network import Network
 from hearth.protocol import formulas

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError
+from hearth.client.job.receipt import shares_of
 from hearth.client.reading import misplaced
-from hearth.client.receipt import shares_of
 
 if TYPE_CHECKING:
     from hearth.chain.port import Log

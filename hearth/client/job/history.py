@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from hearth.client.job.receipt import keeper_at, refund_at, splits_of
 from hearth.client.reading import market_events, misplaced
-from hearth.client.receipt import keeper_at, refund_at, splits_of
 from hearth.client.views import job_hex, strays_in
 from hearth.protocol.units import NATIVE, parse_duration, show_amount
 

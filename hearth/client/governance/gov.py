@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from hearth.base.errors import ChainError, ConfigError, NotFoundError, RefusedError, UsageError
 from hearth.chain.port import reason_of
-from hearth.client.changes import (
+from hearth.client.face import refusing
+from hearth.client.governance.changes import (
     BOUNDS_HINT,
     Seen,
     change_row,
@@ -18,7 +19,6 @@ from hearth.client.changes import (
     read_changes,
     state_of,
 )
-from hearth.client.face import refusing
 from hearth.client.money import recipient
 from hearth.client.prepared import Prepared
 from hearth.client.views import moment, strays_in

@@ -1,0 +1,1 @@
+"""What a transaction would do, said before it is signed."""

@@ -1,0 +1,1 @@
+"""The council, its guardian, and the changes that they announce, carry out and veto."""
