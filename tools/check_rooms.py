@@ -30,6 +30,14 @@ TIERS = (
     ("hearth.base",),
 )
 """Rooms from the top. A room imports from lower tiers only: not from above, not from beside."""
+WINGS = {
+    "hearth.client": (
+        ("__init__", "doctor", "jobs", "net", "sending", "stored", "wallet"),
+        ("audit", "explain", "nodes", "posting"),
+        ("governance", "job"),
+    )
+}
+"""The parts of a room from the top: folders, and files beside them. What is not named is below, and known to all."""
 FACE = "hearth"
 """`from hearth import Client, __version__`: anybody may name the face, and it hands on the client alone."""
 SOURCES = ("hearth", "keeper", "worker", "scripts")
@@ -51,6 +59,17 @@ def room_of(module: str) -> str:
     return ".".join(parts[:2]) if parts[0] == FACE and len(parts) > 1 else parts[0]
 
 
+def wing_of(module: str) -> str:
+    """Return the part of its room that a module is in: a folder or a file."""
+    return module.removeprefix(room_of(module)).lstrip(".").partition(".")[0] or "__init__"
+
+
+def _low(module: str) -> int:
+    """Return how far below the top of its room a module is."""
+    tiers = WINGS.get(room_of(module), ())
+    return next((number for number, tier in enumerate(tiers) if wing_of(module) in tier), len(tiers))
+
+
 def refused(graph: Graph) -> list[str]:
     """Return one line for each arrow that points up or sideways, each room without a tier, each file in a circle."""
     rank = {room: number for number, tier in enumerate(TIERS) for room in tier}
@@ -63,6 +82,8 @@ def refused(graph: Graph) -> list[str]:
         here = room_of(module)
         for other in sorted(imported):
             there = room_of(other)
+            if here == there and wing_of(module) != wing_of(other) and _refuses(_low(module), _low(other), here):
+                problems.append(f"{module} imports {other}: {wing_of(module)} may not know {wing_of(other)}")
             if FACE in (here, there) or here == there or not {here, there} <= set(rank):
                 continue
             if rank[there] <= rank[here]:
@@ -70,6 +91,13 @@ def refused(graph: Graph) -> list[str]:
             elif there == "hearth.cli" and module not in COMMANDS:
                 problems.append(f"{module} imports {other}: only {', '.join(sorted(COMMANDS))} join the command line")
     return problems + [f"circle: {' -> '.join(circle)}" for circle in circles(graph)]
+
+
+def _refuses(here: int, there: int, room: str) -> bool:
+    """Tell whether an arrow between two parts of a room points up or sideways. Its top and its bottom are files that
+    belong together."""
+    last = len(WINGS.get(room, ()))
+    return there < here or (there == here and 0 < here < last)
 
 
 def circles(graph: Graph) -> list[list[str]]:
@@ -130,6 +158,10 @@ def main(argv: list[str] | None = None) -> int:
     if options.graph:
         for (here, there), count in sorted(between.items()):
             print(f"{here} -> {there}: {count}")
+        for room in WINGS:
+            inside = [(a, b) for a, others in graph.items() for b in others if room_of(a) == room_of(b) == room]
+            crossing = [(a, b) for a, b in inside if wing_of(a) != wing_of(b) and _low(b) < len(WINGS[room])]
+            print(f"{room}: {len(inside)} arrows, {len(crossing)} from one of its parts to another")
     for problem in problems:
         print(problem, file=sys.stderr)
     arrows = sum(map(len, graph.values()))

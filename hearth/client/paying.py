@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import ChainError
+from hearth.base.errors import ChainError, FundsError
+from hearth.protocol.units import parse_amount
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -105,3 +106,21 @@ def _tell_sent(session: Session, sender: Sender, key: str, command: str) -> None
         tx = "0x" + sender.journal.attempts(intent)[-1].hash.hex()
         text = f"{intent.call.label}: {tx} is sent; the same command again waits for it"
         session.tell("step", {"text": text, "sending": ""})
+
+
+def credit_to_withdraw(session: Session, address: str, amount: str | None) -> int:
+    """Return what of an address's credit in Escrow is to be withdrawn, all of it by default, in base units.
+
+    Raises FundsError NO_CREDIT where there is less than asked for, or nothing.
+    """
+    credit = session.market.credit(address)
+    wanted = credit if amount is None else parse_amount(amount, session.asset)
+    if wanted == 0 or wanted > credit:
+        raise FundsError(
+            f"{address} has {session.amount(credit)} of credit in Escrow"
+            + (f", and {session.amount(wanted)} is asked for" if wanted else ": there is nothing to withdraw"),
+            hint="hearth wallet balance",
+            code="NO_CREDIT",
+            credit=str(credit),
+        )
+    return wanted

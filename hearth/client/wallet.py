@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hearth.base.errors import ConfigError, FundsError, RefusedError, UsageError
+from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.base.files import AnyPath, path_of
 from hearth.client.face import refusing
 from hearth.client.money import recipient, sent_asset
-from hearth.client.paying import Payment, pay_once
+from hearth.client.paying import Payment, credit_to_withdraw, pay_once
 from hearth.client.posting.post import WITHDRAW_GAS
 from hearth.client.reading import JobReader
 from hearth.protocol.units import NATIVE, Asset, format_amount, parse_amount, show_amount
@@ -272,21 +272,3 @@ class Wallet:
         make_private(self.session.settings.home)
         key = create_key(self.session.settings.keys_folder, name, password, secret=secret)
         return {"schema": "hearth.wallet/1", "name": key.name, "address": key.address, "file": str(key.path)}
-
-
-def credit_to_withdraw(session: Session, address: str, amount: str | None) -> int:
-    """Return what of an address's credit in Escrow is to be withdrawn, all of it by default, in base units.
-
-    Raises FundsError NO_CREDIT where there is less than asked for, or nothing.
-    """
-    credit = session.market.credit(address)
-    wanted = credit if amount is None else parse_amount(amount, session.asset)
-    if wanted == 0 or wanted > credit:
-        raise FundsError(
-            f"{address} has {session.amount(credit)} of credit in Escrow"
-            + (f", and {session.amount(wanted)} is asked for" if wanted else ": there is nothing to withdraw"),
-            hint="hearth wallet balance",
-            code="NO_CREDIT",
-            credit=str(credit),
-        )
-    return wanted

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.check_rooms import ROOT, TIERS, main, read, refused
+from tools.check_rooms import ROOT, TIERS, WINGS, main, read, refused
 
 
 def plan(tmp_path: Path, **files: str) -> list[str]:
@@ -52,6 +52,9 @@ def test_rule__arrows_down_and_to_the_face__pass(tmp_path: Path) -> None:
         ("keeper/decide", "from worker.commands import x\n", "keeper may not know worker"),
         ("worker/decide", "from hearth.cli.root import Group\n", "join the command line"),
         ("hearth/attic/e", "", "hearth.attic is no room of the plan"),
+        ("hearth/client/job/h", "from hearth.client.audit.i import X\n", "job may not know audit"),
+        ("hearth/client/session", "from hearth.client.job import j\n", "session may not know job"),
+        ("hearth/client/audit/k", "from hearth.client.nodes import l\n", "audit may not know nodes"),
         ("hearth/base/f", "from hearth.base import g\n", "circle: hearth.base.f -> hearth.base.g"),
     ],
 )
@@ -59,6 +62,7 @@ def test_rule__each_breach__is_named(tmp_path: Path, name: str, text: str, told:
     others = {
         "hearth/storage/b": "",
         "hearth/spec/d": "",
+        **{f"hearth/client/{wing}": "" for wing in ("audit/i", "job/j", "nodes/l")},
         "hearth/base/g": "from hearth.base import f\n" if name == "hearth/base/f" else "",
     }
     problems = plan(tmp_path, **GOOD, **others, **{name: text})
@@ -69,5 +73,13 @@ def test_architecture__the_page__shows_the_tiers_of_the_rule() -> None:
     page = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     block = re.search(r"<!-- tiers -->\n```text\n(.*?)```", page, re.S)
     assert block is not None
-    shown = tuple(tuple(part.strip() for part in line.split("|")[0].split(",")) for line in block[1].splitlines())
-    assert shown == TIERS
+    assert _tiers(block[1]) == TIERS
+    wings = re.search(r"<!-- wings -->\n```text\n(.*?)```", page, re.S)
+    assert wings is not None
+    assert _tiers(wings[1])[:-1] == tuple(tier for tier in WINGS["hearth.client"])
+    files = {path.stem for path in (ROOT / "hearth/client").glob("*.py")}
+    assert files == {*_tiers(wings[1])[0], *_tiers(wings[1])[-1]}
+
+
+def _tiers(block: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(part.strip() for part in line.split("|")[0].split(",")) for line in block.splitlines())

@@ -1,4 +1,4 @@
-"""The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/gates.py)."""
+"""The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/job/gates.py)."""
 
 from __future__ import annotations
 

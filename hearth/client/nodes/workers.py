@@ -20,10 +20,9 @@ from hearth.client.face import refusing
 from hearth.client.job.gates import GATE_SENTENCES, Fleet, again_from
 from hearth.client.money import address_of, recipient
 from hearth.client.nodes.standing import START, short_of, waits_of
-from hearth.client.paying import Payment, pay_once
+from hearth.client.paying import Payment, credit_to_withdraw, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, owner_gas, read_prepared
 from hearth.client.views import job_hex, moment, until
-from hearth.client.wallet import credit_to_withdraw
 from hearth.protocol.state_words import STATUS_WORDS
 from hearth.protocol.types import MAX_RATE, MAX_STAKE, ZERO_ADDRESS, Gate
 from hearth.protocol.units import (
