@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hearth.web.files import APP, INDEX, read_page
+from tools.check_rooms import circles
 from tools.vyper_files import ROOT
 
 WEB = ROOT / "web"
@@ -145,12 +146,20 @@ def first_files(folder: Path) -> set[str]:
 
 
 def broken_rules(web: Path = WEB) -> Iterator[str]:
-    """Say which source holds what none may, or imports from a layer above it, and which table nobody reads."""
+    """Say which source holds what none may, or imports from a layer above it or in a circle, and which table nobody
+    reads."""
+    graph: dict[str, set[str]] = {}
     for path in sorted((web / "src").rglob("*.ts*")):
         inner = path.relative_to(web / "src").parts[0]
         text = path.read_text(encoding="utf-8")
         where = f"web/{path.relative_to(web).as_posix()}"
+        graph[where] = set()
         for number, named in imports(text):
+            graph[where] |= {
+                f"web/{target.relative_to(web).as_posix()}"
+                for ending in ("", ".ts", ".tsx")
+                if (target := Path(os.path.normpath(path.parent / f"{named}{ending}"))).is_file()
+            }
             if other := _above(inner, path, named, web / "src"):
                 yield f"{where}:{number}: {inner} imports from {other}: {named}"
         if inner == "generated":
@@ -162,6 +171,7 @@ def broken_rules(web: Path = WEB) -> Iterator[str]:
                 if re.search(pattern, line):
                     yield f"{where}:{number}: {why}: {line.strip()[:80]}"
         yield from (f"{where}:{number}: {why}" for number, why in handed_out(text))
+    yield from (f"circle: {' -> '.join(circle)}" for circle in circles(graph))
     yield from unread(web)
 
 

@@ -42,6 +42,11 @@ def test_layers__an_import_from_above__is_named(tmp_path: Path, place: str, line
     assert found == f"web/src/{place.replace('__', '/')}.ts:{2 + line.count(chr(10))}: {said}"
 
 
+def test_layers__two_that_import_each_other__are_named(tmp_path: Path) -> None:
+    found = planted(tmp_path, core__a='import type { B } from "./b";', core__b='const a = import("./a");')
+    assert found == ["circle: web/src/core/a.ts -> web/src/core/b.ts"]
+
+
 def test_layers__imports_from_below_and_beside__are_fine(tmp_path: Path) -> None:
     below = 'import { b } from "./b";\nimport { c } from "../core/c";\nimport { render } from "preact";\n'
     assert planted(tmp_path, ui__a=below, data__a=below, core__a='import { c } from "./c";', offline__a="") == []

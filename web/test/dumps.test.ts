@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import { dumpValues } from "../src/core/dump";
-import { readText, type Value, type ValueMap } from "../src/core/yaml";
+import type { Value, ValueMap } from "../src/core/values";
+import { readText } from "../src/core/yaml";
 import { vectors } from "./vectors";
 
 type Told = null | boolean | string | { whole: string } | { map: [string, Told][] } | Told[];

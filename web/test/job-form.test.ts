@@ -5,7 +5,7 @@ import { HearthError } from "../src/core/errors";
 import { faultsOf, formOf, leftOut, readForm, shownValue, sourceWord, typeAt, typedValue, valueAt, withSource, withValue } from "../src/core/job-form";
 import { fieldName, type Location } from "../src/core/problems";
 import { loadSpec } from "../src/core/spec";
-import type { Value, ValueMap } from "../src/core/yaml";
+import type { Value, ValueMap } from "../src/core/values";
 import { SPEC_MODELS } from "../src/generated/spec";
 import { type Field, GROUPS, LEFT_OUT } from "../src/ui/parts/job-fields";
 import { vectors } from "./vectors";

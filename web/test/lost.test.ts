@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Last } from "../src/chain/last";
 import { HearthError } from "../src/core/errors";
-import type { Live } from "../src/ui/live";
+import type { Live } from "../src/ui/context";
 import { isOther, lastShown, shownOf } from "../src/ui/lost";
 
 const refused = (code: string): Live => ({ state: "refused", error: new HearthError(code, ""), retry: () => undefined, last: undefined });

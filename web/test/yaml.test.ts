@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import { codeOf } from "../src/core/errors";
-import { readText, type Value } from "../src/core/yaml";
+import type { Value } from "../src/core/values";
+import { readText } from "../src/core/yaml";
 import { vectors } from "./vectors";
 
 interface Case {

@@ -5,7 +5,8 @@ import { ZERO_ADDRESS } from "../generated/bounds";
 import { type AttesterSet, FIELD } from "./attesters";
 import { HearthError } from "./errors";
 import { addressOf } from "./recipient";
-import { readText, type Value, type ValueMap } from "./yaml";
+import type { Value, ValueMap } from "./values";
+import { readText } from "./yaml";
 
 // Read a set, YAML or JSON: `keys` in any order, and `quorum`; `name` is how the job file calls it. Throws BAD_ATTESTERS.
 export async function readSet(raw: Uint8Array, name: string): Promise<AttesterSet> {

@@ -4,7 +4,7 @@
 
 import { SPEC_TEXT } from "../generated/spec";
 import { UNSEEN } from "../generated/text";
-import type { Value, ValueMap } from "./yaml";
+import type { Value, ValueMap } from "./values";
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const CONSTANTS: ReadonlySet<string> = new Set(SPEC_TEXT.constants.map(([word]) => word));

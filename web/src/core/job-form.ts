@@ -5,7 +5,8 @@ import { SPEC_MODELS } from "../generated/spec";
 import { HearthError } from "./errors";
 import { fieldName, type Location } from "./problems";
 import { desugar } from "./sugar";
-import { readText, type Value, type ValueMap } from "./yaml";
+import type { Value, ValueMap } from "./values";
+import { readText } from "./yaml";
 
 // What a field takes, without being nullable.
 export interface FieldType {

@@ -8,7 +8,7 @@ import { type Location, type Problem, problem } from "./problems";
 import { DECIMAL, refusalOf } from "./rules";
 import { first } from "./unicode";
 import { parseDuration, parseSize, splitAmount, splitRate } from "./units";
-import type { Value, ValueMap } from "./yaml";
+import type { Value, ValueMap } from "./values";
 
 export type RuntimeName = "docker" | "wasm";
 export type VerifyMode = "none" | "attested" | "referee" | "retrial";

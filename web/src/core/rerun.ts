@@ -15,7 +15,7 @@ import { checkSpec, type LoadedSpec } from "./spec";
 import { leasesOf, nameOf, type Policy, type Terms } from "./types";
 import { type Asset, formatAmount, formatDuration, formatSize, gibCeil } from "./units";
 import { unpackPolicy } from "./words";
-import type { Value, ValueMap } from "./yaml";
+import type { Value, ValueMap } from "./values";
 
 // What is known of the job, and of its market.
 export interface Rerun {

@@ -12,7 +12,8 @@ import { desugar } from "./sugar";
 import { first } from "./unicode";
 import { formatSize, parseDuration, parseSize } from "./units";
 import { deadlineIn } from "./when";
-import { readText, type ValueMap } from "./yaml";
+import type { ValueMap } from "./values";
+import { readText } from "./yaml";
 
 export type RuntimeKind = (typeof RUNTIMES)[number];
 

@@ -4,7 +4,7 @@
 import { SPEC_PATTERNS } from "../generated/spec";
 import { type Problem, problem } from "./problems";
 import { trimmed } from "./unicode";
-import type { Value, ValueMap } from "./yaml";
+import type { Value, ValueMap } from "./values";
 
 const GPU = new RegExp(`^(?:${SPEC_PATTERNS.gpu})$`);
 const SHELL = new RegExp(SPEC_PATTERNS.shell, "u");

@@ -3,7 +3,7 @@
 
 import { compareText } from "./unicode";
 import { type Location, type Problem, problem, type Source } from "./problems";
-import type { Value } from "./yaml";
+import type { Value } from "./values";
 
 const VARIABLE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{[^}]*\}?/g;
 

@@ -9,12 +9,8 @@ import { SPEC_TEXT } from "../generated/spec";
 import { utf8 } from "./bytes";
 import type { HearthError } from "./errors";
 import { type Location, placeKey, problem, Source } from "./problems";
+import type { Value, ValueMap } from "./values";
 import { substitute } from "./variables";
-
-// What a job file holds. Whole numbers are bigints, since the text may hold more than 53 bits; mappings keep their
-// order.
-export type Value = null | boolean | bigint | string | readonly Value[] | ValueMap;
-export type ValueMap = ReadonlyMap<string, Value>;
 
 type Yaml = typeof import("./yaml-library");
 type Pair = { readonly key: Node; readonly srcToken?: CST.CollectionItem };

@@ -8,7 +8,7 @@ import type { Market } from "../chain/market";
 import { readFleet } from "../chain/nodes";
 import { deniedBy, type CourseTold } from "../core/course";
 import { useLoad } from "./load";
-import type { Context } from "./main";
+import type { Context } from "./context";
 
 // Blocks that are read without being asked for: some twenty requests, where providers serve ranges of 10,000.
 const UNASKED = 200_000;

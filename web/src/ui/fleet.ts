@@ -3,7 +3,7 @@
 import { type Fleet, readFleet } from "../chain/nodes";
 import { beatOf, useLoad } from "./load";
 import type { Loaded } from "./lost";
-import type { Context } from "./main";
+import type { Context } from "./context";
 
 export function useFleet({ live, network }: Context): Loaded<Fleet> {
   const ready = live.state === "ready" ? live : undefined;

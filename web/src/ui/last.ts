@@ -6,7 +6,8 @@ import type { Block } from "../chain/answers";
 import type { Standing } from "../chain/jobs";
 import type { Kind, Last } from "../chain/last";
 import type { MarketEvent } from "../core/events";
-import { type Live, POLL } from "./live";
+import type { Live } from "./context";
+import { POLL } from "./live";
 import { isLost, lastShown } from "./lost";
 
 // What is kept is at most so much older than what was shown, in looks.

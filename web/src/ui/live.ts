@@ -11,26 +11,8 @@ import { type Rpc, rpcOf } from "../chain/rpc";
 import { HearthError } from "../core/errors";
 import type { Network } from "../core/network";
 import { sharedOrigin } from "../data/origin";
+import type { Live } from "./context";
 import { passes } from "./lost";
-
-export type Live =
-  | { readonly state: "none" }
-  | { readonly state: "opening" }
-  // Where nobody answers it is looked at again by itself; `last` has what was shown before, of another visit too.
-  | { readonly state: "refused"; readonly error: unknown; readonly retry: () => void; readonly last: LastJobs | undefined }
-  // `changed` is the newest block in which the market may have changed: pages read again when it moves, and else ask
-  // nothing. `epoch` grows with each reorg. `lost` is why the last look at the head failed; what is shown is as old as
-  // `seen`, in milliseconds since the epoch.
-  | {
-      readonly state: "ready";
-      readonly market: Market;
-      readonly last: LastJobs | undefined;
-      readonly head: Block;
-      readonly changed: Block;
-      readonly epoch: number;
-      readonly seen: number;
-      readonly lost: unknown;
-    };
 
 export const POLL = 4_000;
 const LOCAL_POLL = 1_000;

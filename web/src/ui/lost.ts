@@ -2,7 +2,7 @@
 
 import type { Last } from "../chain/last";
 import { HearthError } from "../core/errors";
-import type { Live } from "./live";
+import type { Live } from "./context";
 
 export interface Loaded<T> {
   readonly value: T | undefined;

@@ -6,16 +6,17 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { HearthError } from "../core/errors";
-import { marketId, type Network, networkOf } from "../core/network";
+import { marketId, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
-import { isKept, type Opened, takeToken, whoServes } from "../data/local";
+import { isKept, takeToken, whoServes } from "../data/local";
 import type { Named } from "../data/market";
 import { sharedOrigin } from "../data/origin";
 import { Jobs } from "./pages/jobs";
 import { Failure } from "./parts/failure";
 import { lazy } from "./parts/lazy";
 import { Theme } from "./parts/theme";
-import { type Live, useLive } from "./live";
+import type { Context } from "./context";
+import { useLive } from "./live";
 import { OtherMarket } from "./load";
 import { isOther } from "./lost";
 import { hrefOf, useRoute } from "./router";
@@ -48,19 +49,6 @@ const ONES: ReadonlyMap<string, { readonly of: Name; readonly page: typeof JobPa
 const NAMES = Object.keys(PAGES) as Name[];
 // Pages whose addresses may name something behind the page.
 const DEEPER: ReadonlySet<string> = new Set(["submit", "provide", ...ONES.keys()]);
-
-export interface Context {
-  readonly opened: Opened;
-  readonly network: Network | undefined;
-  // Who names the market where no `hearth web` does.
-  readonly by: Named["by"] | undefined;
-  // What its file says.
-  readonly raw?: Named["raw"] | undefined;
-  // Why the network file cannot be used.
-  readonly refused: HearthError | undefined;
-  readonly live: Live;
-  readonly choose: (named: Named | undefined) => void;
-}
 
 type Source = Omit<Context, "live" | "choose">;
 

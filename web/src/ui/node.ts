@@ -3,7 +3,7 @@
 import { type NodeView, readNode } from "../chain/owning";
 import { beatOf, useLoad } from "./load";
 import type { Loaded } from "./lost";
-import type { Context } from "./main";
+import type { Context } from "./context";
 
 // Read anew when something happened, and as its beats run out.
 export function useNode({ live, network }: Context, id: number | undefined): Loaded<NodeView> {

@@ -11,7 +11,7 @@ import { AskWhom, Lasts } from "../parts/ask-whom";
 import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { PickMarket } from "../parts/pick-market";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { WORDS } from "../words";
 
 // What earlier visits left in this browser goes at the reader's word.

@@ -9,7 +9,7 @@ import { formatDuration, showRate } from "../../core/units";
 import { unpackPolicy } from "../../core/words";
 import { BILLING } from "../../generated/states";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Attesters } from "../parts/attesters";
 import { Failure } from "../parts/failure";
 import { Document, Editor, type Found, Sources, useJobFile } from "../parts/job-file";

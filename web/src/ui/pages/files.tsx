@@ -12,7 +12,7 @@ import { rulesOf } from "../../data/rules";
 import { save } from "../../data/save";
 import { carOf, nameTree, type Progress, putTree } from "../../data/upload";
 import { sharedOrigin } from "../../data/origin";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Failure } from "../parts/failure";
 import { Stranger } from "../parts/shown";
 import { Table } from "../parts/table";

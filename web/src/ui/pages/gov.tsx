@@ -12,7 +12,7 @@ import { GOV_GAS } from "../../generated/posting";
 import type { Call } from "../../wallet/calls";
 import { acceptCouncilCall, acceptGovernorCall, dropCall, dropPreviousCall, executeCall, pauseCall } from "../../wallet/governing";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Acts, type Offer } from "../parts/acting";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";

@@ -11,7 +11,7 @@ import { jobAddress } from "../job-address";
 import { asOf, isRunning, readWhole } from "../job";
 import { useKeep, useLast } from "../last";
 import { beatOf, useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Actions } from "../parts/actions";
 import { Failure } from "../parts/failure";
 import { Family } from "../parts/graph";

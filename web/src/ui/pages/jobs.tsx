@@ -20,7 +20,7 @@ import { askedIn, filterOf } from "../jobs-asked";
 import type { Facts } from "../jobs-facts";
 import { useKeep, useLast } from "../last";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
 import { LastNote } from "../parts/last";

@@ -16,7 +16,7 @@ import { batchCall, canBatch, taskCall } from "../../wallet/upkeep";
 import { useCourse } from "../course";
 import { useFleet } from "../fleet";
 import { beatOf, useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Acts, type Offer } from "../parts/acting";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";

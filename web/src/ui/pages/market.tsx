@@ -10,7 +10,7 @@ import { MODELS } from "../../generated/tiers";
 import { ZONES } from "../../generated/zones";
 import { useCourse } from "../course";
 import { useFleet } from "../fleet";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Choice } from "../parts/choice";
 import { Failure } from "../parts/failure";
 import { Ladders, Past } from "../parts/market-charts";

@@ -13,7 +13,7 @@ import type { HearthError } from "../../core/errors";
 import { type Opening, openingOf } from "../../core/openings";
 import { useLoad } from "../load";
 import type { Loaded } from "../lost";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { nodeIdOf, useNode } from "../node";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";

@@ -1,14 +1,12 @@
 // What an owner of nodes signs: registering one, and all that changes one.
 
 import { readPurse } from "../../chain/calling";
-import type { Block } from "../../chain/answers";
-import type { Market } from "../../chain/market";
 import { ZERO_ADDRESS } from "../../generated/bounds";
 import { askInForce } from "../../core/status";
 import { withdrawing } from "../../wallet/acting";
 import { useFleet } from "../fleet";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context, Ready } from "../context";
 import { nodeIdOf, useNode } from "../node";
 import { Acts } from "../parts/acting";
 import { Failure } from "../parts/failure";
@@ -24,13 +22,6 @@ import { Wallet } from "../parts/wallet";
 import { hrefOf, useRoute } from "../router";
 import { useWallets, type Wallets } from "../wallet";
 import { WORDS } from "../words";
-
-// A market that is known, at its newest block.
-export interface Ready {
-  readonly market: Market;
-  readonly head: Block;
-  readonly changed: Block;
-}
 
 export function Provide({ context }: { readonly context: Context }) {
   const { parts } = useRoute();

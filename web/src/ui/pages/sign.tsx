@@ -10,7 +10,7 @@ import type { Policy } from "../../core/types";
 import { unpackPolicy } from "../../core/words";
 import { requireSender } from "../../wallet/prepared";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { CallCard } from "../parts/call-card";
 import { Failure } from "../parts/failure";
 import { KnownCalls } from "../parts/known-calls";

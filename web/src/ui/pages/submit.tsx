@@ -18,7 +18,7 @@ import { type Load, nameStored, requireFew, requireModule } from "../../data/bri
 import { Blocks } from "../../data/blocks";
 import { beatOf, useLoad } from "../load";
 import type { Loaded } from "../lost";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { useRoute } from "../router";
 import { Attesters } from "../parts/attesters";
 import { useCredit } from "../parts/credit";

@@ -15,7 +15,7 @@ import { APPROVE_GAS } from "../../generated/posting";
 import { withdrawing } from "../../wallet/acting";
 import { revokeOf } from "../../wallet/calls";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Acts, type Offer } from "../parts/acting";
 import { Addresses } from "../parts/addresses";
 import { Failure } from "../parts/failure";

@@ -9,7 +9,7 @@ import type { Node } from "../../core/types";
 import { STATUS, STATUS_WORDS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
 import { useFleet } from "../fleet";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { statusWordOf } from "../parts/node-facts";

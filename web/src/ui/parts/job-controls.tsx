@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { leftOut, shownValue, typeAt, typedValue, valueAt } from "../../core/job-form";
 import { fieldName, type Location } from "../../core/problems";
 import { shown } from "../../core/text";
-import type { Value, ValueMap } from "../../core/yaml";
+import type { Value, ValueMap } from "../../core/values";
 import { anew } from "./anew";
 import type { Field } from "./job-fields";
 import { Stranger } from "./shown";

@@ -10,7 +10,7 @@ import type { Terms } from "../../core/types";
 import { Blocks } from "../../data/blocks";
 import { learnName } from "../../data/names";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Button } from "./button";
 import { Failure } from "./failure";
 import { Stranger } from "./shown";

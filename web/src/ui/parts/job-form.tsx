@@ -7,7 +7,7 @@ import { HearthError } from "../../core/errors";
 import { faultsOf, readForm, sourceWord, valueAt, withSource, withValue } from "../../core/job-form";
 import { fieldName, type Location } from "../../core/problems";
 import { shown } from "../../core/text";
-import type { Value, ValueMap } from "../../core/yaml";
+import type { Value, ValueMap } from "../../core/values";
 import { nameSource } from "../../data/bring";
 import { fromInput } from "../../data/pick";
 import { Failure } from "./failure";

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import { shownValue, typeAt, valueAt } from "../../core/job-form";
-import type { Value, ValueMap } from "../../core/yaml";
+import type { Value, ValueMap } from "../../core/values";
 import { Below, described, Faults, idOf, Leaf, type Props, Text } from "./job-controls";
 import type { Field } from "./job-fields";
 import { Stranger } from "./shown";

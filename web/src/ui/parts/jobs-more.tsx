@@ -18,7 +18,7 @@ import { entryOf, everPosted } from "../../wallet/journal";
 import { saveJobs } from "../jobs-csv";
 import type { Facts } from "../jobs-facts";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import type { Names } from "../use-names";
 import { Button } from "./button";
 import { Failure } from "./failure";

@@ -1,6 +1,6 @@
 // What stands where a market's figures would, while the page knows of none.
 
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { lazy } from "./lazy";
 
 const PickMarket = lazy(async () => (await import("./pick-market")).PickMarket);

@@ -4,7 +4,7 @@ import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import { type NetworkFile, ofAddress, ofFile, pickMarket, reached } from "../../data/market";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { anew } from "./anew";
 import { AskWhom, Lasts } from "./ask-whom";
 import { Failure } from "./failure";

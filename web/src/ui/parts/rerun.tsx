@@ -12,7 +12,7 @@ import { givesWay, jobTextOf, type JobText } from "../../core/rerun";
 import { Blocks } from "../../data/blocks";
 import { jobAddress } from "../job-address";
 import { useLoad } from "../load";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { hrefOf, useRoute } from "../router";
 import { WORDS } from "../words";
 import { Failure } from "./failure";

@@ -15,7 +15,7 @@ import { OUTCOME } from "../../generated/states";
 import { Blocks } from "../../data/blocks";
 import { outputLimits, type Place, type Read, readResult } from "../../data/results";
 import { save } from "../../data/save";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { useLoad } from "../load";
 import { WORDS } from "../words";
 import { Failure } from "./failure";

@@ -7,7 +7,7 @@ import { counted } from "../../core/counted";
 import type { Snapshot } from "../../core/snapshot";
 import { Blocks } from "../../data/blocks";
 import { fromFile, fromPlace } from "../../data/snapshot";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Failure } from "./failure";
 
 type Taking =

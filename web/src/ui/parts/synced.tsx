@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { Live } from "../live";
+import type { Live } from "../context";
 import { passes } from "../lost";
 import { WORDS } from "../words";
 import { Failure } from "./failure";

@@ -7,7 +7,7 @@ import { HearthError } from "../../core/errors";
 import { carOfLoad, giversFor, type Load, putLoad, requireThere } from "../../data/bring";
 import { sharedOrigin } from "../../data/origin";
 import { save } from "../../data/save";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { Button } from "./button";
 import { Failure } from "./failure";
 

@@ -8,7 +8,7 @@ import type { Block } from "../../chain/answers";
 import { escrowAtPost } from "../../core/money";
 import type { Network } from "../../core/network";
 import { type Entry, type Fate, fateOf } from "../../wallet/journal";
-import type { Context } from "../main";
+import type { Context } from "../context";
 import { hrefOf } from "../router";
 import { useLoad } from "../load";
 import type { Wallets } from "../wallet";
