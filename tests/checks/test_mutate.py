@@ -347,8 +347,11 @@ def until(a):
         a += 1
 """
 PYTHON_TESTS = """
+import gc
 import threading
 from small import A, until
+
+gc.freeze()
 
 
 def test_below__at_three__is_out():

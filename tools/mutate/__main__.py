@@ -28,21 +28,21 @@ from tools.mutate.build import Contracts
 from tools.mutate.functions import Functions
 from tools.mutate.mutants import Mutant, draw
 from tools.mutate.run import Plan, run
-from tools.mutate.sources import TESTS, WITHOUT_PROCESSES, python_files
+from tools.mutate.sources import FOLDERS, TESTS, WITHOUT_PROCESSES, python_files
 from tools.vyper_files import ROOT
 
 # Tests on anvil deploy the same code as those in this process, and take minutes.
 OPTIONS = ("-k", "not reorg and not planted", "-p", "no:cacheprovider")
 
 
-def subject_of(name: str) -> tuple[list[Mutant], Plan]:
+def subject_of(name: str, tests: Sequence[str] = FOLDERS) -> tuple[list[Mutant], Plan]:
     """Return every mutant of the contracts' sources that are written by hand, or of Python, and how they are tried."""
     if name == "contracts":
         every = [mutant for module in TESTS for mutant in contracts.mutants(CONTRACTS / f"{module}.vy")]
         return every, Contracts(CONTRACTS, TESTS, OPTIONS)
     files = python_files()
     every = [m for file, module in files.items() for m in python.mutants(file, module.removeprefix("hearth."))]
-    return every, Functions(files, WITHOUT_PROCESSES)
+    return every, Functions(files, [*WITHOUT_PROCESSES, *tests])
 
 
 @click.command(help=__doc__)
@@ -50,6 +50,7 @@ def subject_of(name: str) -> tuple[list[Mutant], Plan]:
 @click.option("--count", default=200, show_default=True, help="mutants that are other code")
 @click.option("--seed", default=1, show_default=True, help="of the draw")
 @click.option("--function", "functions", multiple=True, metavar="NAME", help="every mutant of a module or its function")
+@click.option("--tests", multiple=True, metavar="PATH", help="of Python: by these tests alone, not by all folders")
 @click.option("--survivors", "again", is_flag=True, help="try those again that survived and are no equivalents")
 @click.option("--jobs", default=2, show_default=True, help="children at a time")
 @click.option("--record", "path", type=click.Path(path_type=Path, dir_okay=False), help="a record of its own")
@@ -60,6 +61,7 @@ def main(
     count: int,
     seed: int,
     functions: tuple[str, ...],
+    tests: tuple[str, ...],
     again: bool,
     jobs: int,
     path: Path | None,
@@ -68,7 +70,7 @@ def main(
 ) -> None:
     os.chdir(ROOT)
     path = path or record.record_of(subject)
-    every, plan = subject_of(subject)
+    every, plan = subject_of(subject, tests or FOLDERS)
     explained = record.survivors(subject)
     if not report:
         chosen, count = _chosen(every, path, explained, seed=seed, count=count, functions=functions, again=again)

@@ -48,6 +48,7 @@ class Functions:
             importlib.import_module(module)
         names = {str(file) for file in self.files}
         live: defaultdict[_Place, list[FunctionType]] = defaultdict(list)
+        gc.unfreeze()  # what is frozen is not listed
         for one in gc.get_objects():
             if isinstance(one, FunctionType) and one.__code__.co_filename in names:
                 live[one.__code__.co_filename, one.__code__.co_qualname].append(one)
@@ -86,7 +87,7 @@ class Functions:
         return [test for test in self._reached[_place(mutant)] if test in tests]
 
     def plant(self, mutant: Mutant) -> str:
-        """Exchange the code of a function; INVALID where Python takes the text or the code for none."""
+        """Exchange the code of a function; INVALID where Python takes the text for none, or nobody has it."""
         functions = self._live.get(_place(mutant), [])
         try:
             whole = compile(mutant.text(), str(mutant.file), "exec")
@@ -97,7 +98,7 @@ class Functions:
                 function.__code__ = new
         except (SyntaxError, ValueError):
             return record.INVALID
-        return ""
+        return "" if functions else record.INVALID
 
 
 def _place(mutant: Mutant) -> _Place:

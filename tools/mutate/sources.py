@@ -29,11 +29,14 @@ TESTS: dict[str, tuple[str, ...]] = {
 AREAS = ("worker/decide", "keeper", "hearth/chain", "hearth/storage", "hearth/client")
 """Where Python is mutated: what decides, what reads the chain and blocks, and what users call."""
 WITHOUT_PROCESSES = (
-    *("-m", "not e2e and not docker and not kubo and not stateful and not deep"),
-    *("-p", "no:cacheprovider"),
-    *(f"tests/{folder}" for folder in ("chain", "cli", "client", "keeper", "storage", "worker")),
+    "-m",
+    "not e2e and not docker and not kubo and not stateful and not deep",
+    "-p",
+    "no:cacheprovider",
 )
-"""The tests that are run on a mutant of Python."""
+"""Pytest's options for the tests that are run on a mutant of Python."""
+FOLDERS = tuple(f"tests/{folder}" for folder in ("chain", "cli", "client", "keeper", "storage", "worker"))
+"""Where these tests are."""
 
 
 def python_files() -> dict[Path, str]:
