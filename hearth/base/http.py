@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from hearth.base import peer
 from hearth.base.text import brief, one_line, quoted
@@ -68,20 +68,15 @@ class Host:
         """
 
         def over(connection: http.client.HTTPConnection) -> Answer:
-            # A timeout of a socket is per read; the timer ends an exchange whose every byte comes just in time.
-            timer = threading.Timer(left(end), _shut, (connection.sock,))
-            timer.daemon = True
-            timer.start()
             keep = False
             try:
-                connection.sock.settimeout(self._patience(end))
+                cast(_Timed, connection.sock).begin(end, self._silence)
                 connection.request(method, target, body, dict(headers))
                 response = connection.getresponse()
                 answer = read(response)
                 keep = response.isclosed() and not response.will_close
                 return answer
             finally:
-                timer.cancel()
                 self._give_back(connection, keep)
 
         idle = self._take_idle()
@@ -109,14 +104,14 @@ class Host:
 
     def _connect(self, end: float) -> http.client.HTTPConnection:
         """Open a connection to an address that was looked at; the name stays in Host, and in TLS where that is used."""
-        wire = peer.connect(self._name, self._port, end=end, public=self._public)
+        wire: socket.socket = _Plain(fileno=peer.connect(self._name, self._port, end=end, public=self._public).detach())
         connection = http.client.HTTPConnection(self._name, self._port)
         if self._secure:
             # Of HTTPS, so that the port 443 is left out of Host.
             connection = http.client.HTTPSConnection(self._name, self._port, context=self._tls)
             try:
                 # The socket's timeout is one for the whole handshake.
-                wire.settimeout(self._patience(end))
+                wire.settimeout(min(left(end), self._silence))
                 # An end that the other side did not sign may be anybody's, and is no end of an answer.
                 wire = self._tls.wrap_socket(wire, server_hostname=self._name, suppress_ragged_eofs=False)
             except (OSError, ValueError):
@@ -126,12 +121,42 @@ class Host:
         connection.auto_open = 0  # never to the name again, unlooked at
         return connection
 
-    def _patience(self, end: float) -> float:
-        return min(left(end), self._silence)
-
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
+        context = ssl.create_default_context()
+        context.sslsocket_class = _Secure
+        return context
+
+
+class _Timed(socket.socket):
+    """A socket of an exchange with one deadline. A socket's own timeout is for each read: it is set before each, so
+    that bytes that come one by one, each just in time, end with the exchange."""
+
+    _end = _silence = math.inf
+
+    def begin(self, end: float, silence: float) -> None:
+        """Begin an exchange: by a time of `time.monotonic`, and with at most so many seconds without a byte."""
+        self._end, self._silence = end, silence
+        self._be_quick()
+
+    def _be_quick(self) -> None:
+        self.settimeout(min(left(self._end), self._silence))
+
+    def recv_into(self, *args: Any) -> int:
+        self._be_quick()
+        return super().recv_into(*args)
+
+
+class _Plain(_Timed):
+    """A socket without TLS. What it sends has one timeout for all of it."""
+
+
+class _Secure(_Timed, ssl.SSLSocket):
+    """A socket with TLS, which sends piece by piece."""
+
+    def send(self, *args: Any) -> int:
+        self._be_quick()
+        return super().send(*args)
 
 
 def pieces(response: http.client.HTTPResponse, end: float) -> Iterator[bytes]:
@@ -189,9 +214,3 @@ def left(end: float) -> float:
     if seconds <= 0:
         raise TimeoutError("the deadline has passed")
     return seconds
-
-
-def _shut(wire: socket.socket) -> None:
-    with suppress(OSError):  # closed already
-        # Not SSLSocket's own shutdown, which would take its state away under the reader's feet.
-        socket.socket.shutdown(wire, socket.SHUT_RDWR)

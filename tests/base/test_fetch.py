@@ -203,16 +203,24 @@ def test_fetch__url_that_is_none__is_refused_before_anything_is_asked(url: str) 
     assert refused(url).code == "URL_DOWN"
 
 
-def test_fetch__server_that_drips__is_bounded_by_the_time_for_all_of_it() -> None:
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_fetch__server_that_drips__is_bounded_by_the_time_for_all_of_it(
+    scheme: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls, authority = certified(tmp_path, "files.example.com")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    monkeypatch.setattr(peer, "look_up", lambda host, port, end: [(socket.AF_INET, ("127.0.0.1", port))])
     ended = threading.Event()
 
     def drip(wire: socket.socket) -> None:
-        wire.sendall(answer(ALL))
+        wire.sendall(answer(ALL) if part == "body" else b"HTTP/1.1 200 OK\r\nX: ")
         while not ended.wait(0.02):
             wire.sendall(b"x")
 
-    with serving(drip) as (port, _):
-        error = refused(f"http://127.0.0.1:{port}/x", seconds=0.5)
+    with serving(drip, tls if scheme == "https" else None) as (port, _):
+        host = "files.example.com" if scheme == "https" else "127.0.0.1"
+        error = refused(f"{scheme}://{host}:{port}/x", seconds=0.5)
         ended.set()
     assert error.code == "URL_DOWN" and "within 0.5 s" in error.message and "--timeout" in error.hint
 

@@ -16,8 +16,8 @@ PLACES = {
     "hearth/base/http.py": (
         "the one place: bounded HTTP with a host that may be hostile",
         {
-            *("HTTPConnection", "HTTPSConnection", "HTTPException", "create_default_context", "poll", "shutdown"),
-            *("peer.connect", "connection.getresponse"),
+            *("HTTPConnection", "HTTPSConnection", "HTTPException", "create_default_context", "poll", "SSLSocket"),
+            *("peer.connect", "connection.getresponse", "socket", "super().recv_into"),
         },
     ),
     "hearth/base/peer.py": (

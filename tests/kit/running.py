@@ -22,12 +22,17 @@ from tests.kit.evm import ROOT
 
 
 def wait(condition: Callable[[], Any], what: str, seconds: float = 150) -> Any:
-    """Wait until a condition holds and return what it gave."""
+    """Wait until a condition holds and return what it gave.
+
+    What costs much to look at is looked at less often: several tests that wait share the cores with what they wait for.
+    """
     end = time.monotonic() + seconds
-    while not (found := condition()):
+    while True:
+        began = time.thread_time()
+        if found := condition():
+            return found
         assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.1)
-    return found
+        time.sleep(min(1.0, max(0.1, 8 * (time.thread_time() - began))))
 
 
 class Process(Protocol):
