@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import threading
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearth.chain import keys
+from hearth.chain.tx_journal import SCHEMA
 from hearth.local import devnet
 from hearth.protocol.types import State
 from tests.chaos import alerts
@@ -178,8 +180,7 @@ def upgrade(scene: Scene) -> str:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)) as db:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         after = db.execute("SELECT count(*) FROM intents WHERE id <= ?", (before,)).fetchone()[0]
-        ceilings = any(row[1] == "ceiling" for row in db.execute("PRAGMA table_info(intents)"))
-    if not (version and ceilings):
+    if version != SCHEMA.version:
         return ""
     return f"drained with its unit {unit} in {drained:.0f} s, {after} transactions brought to version {version}"
 
@@ -191,9 +192,10 @@ def _await_lease(scene: Scene) -> None:
 
 
 def make_old(path: Path) -> int:
-    """Make a journal of transactions what hearth 0.1.0 wrote, which knew no ceilings; return its newest row."""
+    """Make a journal of transactions one of version 0, which before its steps; return its newest row."""
     with closing(sqlite3.connect(path)) as db:
-        db.execute("ALTER TABLE intents DROP COLUMN ceiling")
+        for table, column in re.findall(r"ALTER TABLE (\w+) ADD COLUMN (\w+)", ";".join(SCHEMA.steps)):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         db.execute("PRAGMA user_version=0")
         db.commit()
         newest: int = db.execute("SELECT max(id) FROM intents").fetchone()[0]
