@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from hearth.base.errors import ChainError, StorageError
 from hearth.chain.rpc import RpcChain
+from hearth.chain.tx_journal import SCHEMA, TxJournal
 from hearth.protocol.types import JobId
 from hearth.storage import cid as cids
 from hearth.storage.stores import GatewayStore
-from tests.chaos import evidence, faults, gateways, kills, oracle, proxy, reorgs, rpc, soak, wall
+from tests.chaos import evidence, faults, gateways, kills, lasting, oracle, proxy, reorgs, rpc, soak, wall
 from tests.chaos.alerts import Window
 from tests.chaos.market import chaos_market
 from tests.chaos.proxy import Honest, Usage, between
@@ -31,6 +34,18 @@ from tests.kit.liars import Asked
 from tests.kit.running import wait
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+def test_make_old__journal_of_now__is_one_that_its_steps_bring_back(tmp_path: Path) -> None:
+    facts: dict[str, Any] = {"chain_id": 1, "address": "0x" + "5a" * 20, "genesis_hash": bytes(32)}
+    path = tmp_path / "tx.db"
+    TxJournal(path, **facts).close()
+    lasting.make_old(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (0,)
+    TxJournal(path, **facts).close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA.version,)
 
 
 @pytest.mark.deep
