@@ -23,7 +23,7 @@ from hearth.protocol.words import WORDS, Lane
 from tools.vyper_files import COMPILER, ROOT
 
 PACKING: Final = Path("contracts/packing.vy")
-SPEC: Final = Path("docs/SPEC.md")
+SPEC: Final = Path("docs/protocol.md")
 DOCUMENT: Final = Path("hearth/protocol/words.json")
 BEGIN: Final = "<!-- lanes: written by `make lanes` from hearth/protocol/words.py -->\n"
 END: Final = "<!-- end of lanes -->\n"

@@ -1,4 +1,4 @@
-"""docs/SPEC.md says what the code does: its tables and worked examples against the sources, cell by cell."""
+"""docs/protocol.md says what the code does: its tables and worked examples against the sources, cell by cell."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE
 from worker.runtimes.wasi_files import MAX_LISTED
 
 ROOT = Path(__file__).parents[2]
-SPEC = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
+SPEC = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 CODE = ("hearth", "keeper", "worker", "contracts", "tools", "bench", "scripts", "tests")
 VECTORS = json.loads((ROOT / "tests" / "data" / "job_ids.json").read_text(encoding="utf-8"))
 Rows = list[list[str]]

@@ -1,4 +1,4 @@
-"""docs/SPEC.md names every code by which the page refuses something: of Commands, or of the page's own table."""
+"""docs/protocol.md names every code by which the page refuses something: of Commands, or of the page's own table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_first_cells(text: str) -> set[str]:
 
 
 def test_codes__thrown_in_the_page__stand_in_the_spec() -> None:
-    spec = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
+    spec = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
     commands = set(re.findall("`([A-Z_]+)`", spec.split("\n### Commands\n")[1].split("\n## ")[0]))
     own = in_first_cells(spec.split("\n## Page\n")[1].split("\n### ")[0])
     source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)

@@ -1,4 +1,4 @@
-"""One word a thing: the glossary of docs/SPEC.md is used, and words that were given up stay away."""
+"""One word a thing: the glossary of docs/protocol.md is used, and words that were given up stay away."""
 
 from __future__ import annotations
 

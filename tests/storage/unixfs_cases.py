@@ -157,7 +157,7 @@ def kubo_with_profile(cases: list[Case], repo: Path) -> list[str]:
 
     run("init", "--empty-repo")
     run("config", "profile", "apply", "unixfs-v1-2025")
-    text = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"`ipfs (add [^`]*)`", text)
     return [run(*command.split(), "--quieter", "--only-hash", str(case.path)) for case in cases]
 

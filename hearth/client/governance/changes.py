@@ -58,7 +58,7 @@ MAX_LOOKED: Final = 10_000
 To hide a change, as many others have to be queued before it: some 500 million gas.
 """
 _QUEUE: Final = "hearth gov queue --help"
-BOUNDS_HINT: Final = 'docs/SPEC.md, "Parameters", has the bounds; hearth net params'
+BOUNDS_HINT: Final = 'docs/protocol.md, "Parameters", has the bounds; hearth net params'
 
 
 @dataclass(frozen=True, slots=True)
