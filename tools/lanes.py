@@ -1,6 +1,6 @@
 """Write what follows from the lane table of hearth.protocol.words, or check that what is committed does.
 
-Three files: contracts/packing.vy (the contracts' constants), the tables of SPEC section "Words" (between two markers),
+Three files: contracts/packing.vy (the contracts' constants), the tables of protocol.md "Words" (between two markers),
 and hearth/protocol/words.json, for programs that read words and are not written in Python.
 
 A lane X of word W gives the contracts W_X_SHIFT (its first bit), W_X_MASK (its width in ones, and so its largest value)
@@ -23,7 +23,7 @@ from hearth.protocol.words import WORDS, Lane
 from tools.vyper_files import COMPILER, ROOT
 
 PACKING: Final = Path("contracts/packing.vy")
-SPEC: Final = Path("docs/protocol.md")
+PROTOCOL: Final = Path("docs/protocol.md")
 DOCUMENT: Final = Path("hearth/protocol/words.json")
 BEGIN: Final = "<!-- lanes: written by `make lanes` from hearth/protocol/words.py -->\n"
 END: Final = "<!-- end of lanes -->\n"
@@ -121,7 +121,7 @@ def render_packing() -> str:
     return text
 
 
-# ---- SPEC and JSON ----
+# ---- protocol.md and JSON ----
 
 
 def _note(lane: Lane) -> str:
@@ -131,7 +131,7 @@ def _note(lane: Lane) -> str:
 
 
 def render_tables() -> str:
-    """Return the tables of SPEC section "Words", a heading each."""
+    """Return the tables of protocol.md "Words", a heading each."""
     text = ""
     for name, word in WORDS.items():
         text += f"\n### {name.capitalize()}: {word.what}\n\n| lane | bit | width | unit | meaning |\n"
@@ -142,12 +142,12 @@ def render_tables() -> str:
     return text + "\n"
 
 
-def render_spec(text: str) -> str:
-    """Return SPEC with its tables replaced. Raises ValueError where a marker is missing."""
+def render_protocol(text: str) -> str:
+    """Return protocol.md with its tables replaced. Raises ValueError where a marker is missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{SPEC}: the lines that the tables stand between are missing")
+        raise ValueError(f"{PROTOCOL}: the lines that the tables stand between are missing")
     return before + begin + render_tables() + end + after
 
 
@@ -176,7 +176,7 @@ def render(root: Path) -> dict[Path, str]:
     """Return every file that follows from the table, by its path in the project."""
     return {
         PACKING: render_packing(),
-        SPEC: render_spec((root / SPEC).read_text(encoding="utf-8")),
+        PROTOCOL: render_protocol((root / PROTOCOL).read_text(encoding="utf-8")),
         DOCUMENT: render_document(),
     }
 
