@@ -27,6 +27,8 @@ PROTOCOL: Final = Path("docs/protocol.md")
 DOCUMENT: Final = Path("hearth/protocol/words.json")
 BEGIN: Final = "<!-- lanes: written by `make lanes` from hearth/protocol/words.py -->\n"
 END: Final = "<!-- end of lanes -->\n"
+OF_TERMS: Final = ("submitter", "money", "limits", "judge")
+"""The words whose lanes are fields of the terms: the table of protocol.md "Terms" has them, with their ranges."""
 GUARD: Final = "_guard_"
 WORD_BITS: Final = 256
 LINE: Final = 120
@@ -131,10 +133,12 @@ def _note(lane: Lane) -> str:
 
 
 def render_tables() -> str:
-    """Return the tables of protocol.md "Words", a heading each."""
+    """Return the tables of protocol.md "Words", a heading each, but for those that "Terms" has."""
     text = ""
     for name, word in WORDS.items():
-        text += f"\n### {name.capitalize()}: {word.what}\n\n| lane | bit | width | unit | meaning |\n"
+        if name in OF_TERMS:
+            continue
+        text += f"\n### {name.capitalize()}: {word.what}\n| lane | bit | width | unit | meaning |\n"
         text += "| --- | --- | --- | --- | --- |\n"
         for lane, shift in word.placed:
             shown = "(zero)" if lane.is_zero else f"`{lane.name}`"
