@@ -282,7 +282,7 @@ wheel: .venv/.stamp-project hearth/web/app.cid ## the package that users install
 
 # ---- upkeep ----
 
-lanes: .venv/.stamp-project ## write packing.vy, SPEC's tables and words.json from the lane table
+lanes: .venv/.stamp-project ## write packing.vy, the tables of docs/protocol.md and words.json from the lane table
 	$(PY) -m tools.lanes
 
 reasons: .venv/.stamp-project ## write reasons.vy and reason_texts.vy from the table of reasons

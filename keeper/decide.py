@@ -5,7 +5,7 @@ action or a `Skip` with its reason, so that a user can see why nothing happens. 
 contracts' guards hold at `now` (and, for a guard that ends, still after `latency`), where its reward is worth its
 gas, and once this keeper's share of the jitter has passed: two keepers hash the same thing to different delays, so
 that each takes part of the work first and the other all that is left. What proposals may be lost to a job or a node is
-bounded by `keeper.trust`. Source: SPEC sections "Units" and "Keeper".
+bounded by `keeper.trust`. Source: protocol.md "Units", keeper-program.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The end of a touched unit of an array pays its caller nothing, and jobs may wait for the array: ending it is worth a
 share of what their unlocks pay. Nobody owes that pay. It comes only where every parent of the heir ends, and the heir's
 submitter may cancel it until then. So an heir counts only where the ends that its unlock still lacks may all be made at
-once, and are few; what they share is its fee less the gas of its unlock. Source: SPEC section "Keeper".
+once, and are few; what they share is its fee less the gas of its unlock. Source: keeper-program.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ below 1e-10, unless v is within 1e-6 of an integer m; there |(ceiling - rate) * 
 64 bits give its sign. Quotients of small integers (below 2**42, by at most 2**17) are floored from float64, where they
 cannot round across an integer.
 
-Source: SPEC section "Matching".
+Source: protocol.md "Matching".
 """
 
 from __future__ import annotations

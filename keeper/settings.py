@@ -103,7 +103,7 @@ LIVE: Final = frozenset(
     {"rpc", "poll", "withdraw_at", "log_level", "work.*", "price.*"}
     | {f"limits.{key}" for key in SpendingLimits.model_fields if key != "page_blocks"}
 )
-"""The keys that a running keeper takes up; SPEC section "Reload" says what becomes of the others."""
+"""The keys that a running keeper takes up; worker.md "Reload" says what becomes of the others."""
 
 
 class Settings(Section):

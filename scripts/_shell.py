@@ -31,7 +31,7 @@ INTERRUPTED = 130
 
 
 class Refusal(click.ClickException):
-    """One of our errors on its way out: message, next command, exit status of SPEC section "Commands"."""
+    """One of our errors on its way out: message, next command, exit status of commands.md "Commands"."""
 
     def __init__(self, error: HearthError) -> None:
         super().__init__(error.message)

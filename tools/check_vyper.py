@@ -1,7 +1,7 @@
 """Refuse the Vyper forms that the pinned compiler is known to get wrong, or that Hearth does without.
 
 Read from the compiler's own annotated syntax tree, so that a type, not a spelling, decides. The hazards and their
-advisories: docs/SPEC.md; each rule has a fixture in tests/checks that it must reject.
+advisories: threats.md "Compiler"; each rule has a fixture in tests/checks that it must reject.
 """
 
 from __future__ import annotations

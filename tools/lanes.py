@@ -1,6 +1,6 @@
 """Write what follows from the lane table of hearth.protocol.words, or check that what is committed does.
 
-Three files: contracts/packing.vy (the contracts' constants), the tables of SPEC section "Words" (between two markers),
+Three files: contracts/packing.vy (the contracts' constants), the tables of protocol.md "Words" (between two markers),
 and hearth/protocol/words.json, for programs that read words and are not written in Python.
 
 A lane X of word W gives the contracts W_X_SHIFT (its first bit), W_X_MASK (its width in ones, and so its largest value)
@@ -23,10 +23,12 @@ from hearth.protocol.words import WORDS, Lane
 from tools.vyper_files import COMPILER, ROOT
 
 PACKING: Final = Path("contracts/packing.vy")
-SPEC: Final = Path("docs/SPEC.md")
+PROTOCOL: Final = Path("docs/protocol.md")
 DOCUMENT: Final = Path("hearth/protocol/words.json")
 BEGIN: Final = "<!-- lanes: written by `make lanes` from hearth/protocol/words.py -->\n"
 END: Final = "<!-- end of lanes -->\n"
+OF_TERMS: Final = ("submitter", "money", "limits", "judge")
+"""The words whose lanes are fields of the terms: the table of protocol.md "Terms" has them, with their ranges."""
 GUARD: Final = "_guard_"
 WORD_BITS: Final = 256
 LINE: Final = 120
@@ -121,7 +123,7 @@ def render_packing() -> str:
     return text
 
 
-# ---- SPEC and JSON ----
+# ---- protocol.md and JSON ----
 
 
 def _note(lane: Lane) -> str:
@@ -131,10 +133,12 @@ def _note(lane: Lane) -> str:
 
 
 def render_tables() -> str:
-    """Return the tables of SPEC section "Words", a heading each."""
+    """Return the tables of protocol.md "Words", a heading each, but for those that "Terms" has."""
     text = ""
     for name, word in WORDS.items():
-        text += f"\n### {name.capitalize()}: {word.what}\n\n| lane | bit | width | unit | meaning |\n"
+        if name in OF_TERMS:
+            continue
+        text += f"\n### {name.capitalize()}: {word.what}\n| lane | bit | width | unit | meaning |\n"
         text += "| --- | --- | --- | --- | --- |\n"
         for lane, shift in word.placed:
             shown = "(zero)" if lane.is_zero else f"`{lane.name}`"
@@ -142,12 +146,12 @@ def render_tables() -> str:
     return text + "\n"
 
 
-def render_spec(text: str) -> str:
-    """Return SPEC with its tables replaced. Raises ValueError where a marker is missing."""
+def render_protocol(text: str) -> str:
+    """Return protocol.md with its tables replaced. Raises ValueError where a marker is missing."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{SPEC}: the lines that the tables stand between are missing")
+        raise ValueError(f"{PROTOCOL}: the lines that the tables stand between are missing")
     return before + begin + render_tables() + end + after
 
 
@@ -176,7 +180,7 @@ def render(root: Path) -> dict[Path, str]:
     """Return every file that follows from the table, by its path in the project."""
     return {
         PACKING: render_packing(),
-        SPEC: render_spec((root / SPEC).read_text(encoding="utf-8")),
+        PROTOCOL: render_protocol((root / PROTOCOL).read_text(encoding="utf-8")),
         DOCUMENT: render_document(),
     }
 

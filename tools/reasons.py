@@ -1,7 +1,7 @@
 """Write what follows from the table of hearth.protocol.reasons, or check that what is committed does.
 
 Two modules of the contracts: reasons.vy (a constant for each reason, and the one function that refuses) and
-reason_texts.vy (what `Lens.reason` answers). The tables of SPEC section "Errors" say more than the table, namely when a
+reason_texts.vy (what `Lens.reason` answers). The tables of protocol.md "Errors" say more than the table, namely when a
 reason is given; tests/checks/test_spec.py compares them.
 """
 

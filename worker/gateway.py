@@ -1,7 +1,8 @@
 """This worker's own gateway: its store's blocks over HTTP, and the manifest that says where.
 
 What is served is public, named by its hash, and the same for everybody. What is not in the store is not searched for:
-a stranger who asks for what he likes must not have this machine ask others. Source: SPEC section "Manifest".
+a stranger who asks for what he likes must not have this machine ask others. Source:
+commands.md "Files of blocks, and gateways".
 """
 
 from __future__ import annotations

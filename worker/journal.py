@@ -3,7 +3,7 @@
 What is lost with the file is found again on chain (leases held) and in the store (results), at the price of running
 again. Of the ten moments of the kill tests the first six are recorded here, the last
 four (signed, broadcast, mined, final) in the journal of transactions, hearth.chain.tx_journal: a line is the evidence
-that a job was in that state. Source: SPEC section "Worker".
+that a job was in that state. Source: worker.md.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ class GatewaySettings(sections.Served):
 
 
 LIVE: Final = frozenset({"rpc", "max_gas_price", "withdraw_at", "log_level", "accept.*", "storage.*", "gas.*"})
-"""The keys that a running worker takes up; SPEC section "Reload" says what becomes of the others."""
+"""The keys that a running worker takes up; worker.md "Reload" says what becomes of the others."""
 
 
 class Settings(Section):

@@ -4,7 +4,7 @@ One thread reads the chain, decides and signs, and the same thread beats, so tha
 hangs or is gone. Attempts and spec reads run in daemon threads that end with the process. Contract state is the truth:
 events only wake the loop and say where to look. Every send goes through `hearth.chain.tx.Sender`, whose journal also
 says which transactions are under way. RPC and store failures are retried for as long as they last, while running
-attempts go on; anything that no rule foresees ends the process. Source: SPEC section "Worker".
+attempts go on; anything that no rule foresees ends the process. Source: worker.md.
 """
 
 from __future__ import annotations

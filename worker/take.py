@@ -2,7 +2,7 @@
 
 It is the worker's own loop with an errand: decisions, attempts, sandboxes and journals are those of `hearth worker
 start`. What can be refused is refused before the first transaction. A process that is stopped or killed loses nothing:
-the next one finds the lease on chain and goes on. Source: SPEC section "Worker".
+the next one finds the lease on chain and goes on. Source: worker.md "By hand".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Logs only say where to look: every fact that a decision uses is read again at one block, named by its hash. Nothing is
 kept on disk: at start the logs are read from the market's first block on, so a deleted state folder loses nothing.
-Source: SPEC sections "Worker" and "Events".
+Source: worker.md, protocol.md "Events".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every error that Hearth shows to a person, with its exit code, its code and the next command.
 
-Source: SPEC section "Errors"; exit codes are the table of the command line.
+Source: protocol.md "Errors"; exit codes are the table of the command line.
 """
 
 from __future__ import annotations

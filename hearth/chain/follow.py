@@ -11,7 +11,7 @@ A block's bloom may save the request for its logs only on a chain whose blooms w
 chains that leave them empty. The transaction that created the market is the first witness, and each log that is read
 is another; one that its block did not announce ends all trust. Every few blocks those that were passed on a bloom's
 word are asked for all the same, so that a chain that stops filling blooms hides a log no longer than that.
-Source: SPEC section "Threats".
+Source: threats.md "Threats".
 """
 
 from __future__ import annotations

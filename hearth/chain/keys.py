@@ -2,7 +2,7 @@
 
 A key file is <name>.json with mode 600 in the keys folder. Its address stands in the open, so that listing and reading
 never unlock. Files are written whole or not at all and never overwritten: a lost key is lost money. Source:
-SPEC section "Threats"; the Web3 Secret Storage definition.
+threats.md "Threats"; the Web3 Secret Storage definition.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every part of Hearth that sends, sends through `Sender`. Contracts make each transition idempotent or harmless to
 repeat; the journal makes sure that one process never signs twice for one effect; the simulation before each send stops
-what became stale. A lost race is a `RefusedError` with the contract's reason. Source: SPEC section "Threats".
+what became stale. A lost race is a `RefusedError` with the contract's reason. Source: threats.md "Threats".
 """
 
 from __future__ import annotations

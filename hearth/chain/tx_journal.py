@@ -5,7 +5,7 @@ An intent moves intent -> signed -> broadcast -> mined -> final, or ends failed 
 "job/0x..../0/submit/1": while an intent of a key is alive or done, the key is never signed for again. The chain may
 take any of it back, at any depth. A lost journal loses no money: the nonce is adopted from the chain, contracts refuse
 repeats, and every send is simulated first. A file of an older version is brought up to date as it is opened, one of
-a newer version is refused. Source: SPEC section "Threats".
+a newer version is refused. Source: threats.md "Threats".
 """
 
 from __future__ import annotations

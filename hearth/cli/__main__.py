@@ -30,7 +30,7 @@ NEXT = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (SPEC section "Commands")."""
+    """Run one command and return its exit status (commands.md "Commands")."""
     instruction = os.environ.get("_HEARTH_COMPLETE")
     if instruction:
         from click.shell_completion import shell_complete

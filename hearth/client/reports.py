@@ -8,7 +8,7 @@ Unless a key says otherwise:
 - moments (`time`, `deadline`, `last_beat`, ...) are Unix seconds, spans (`max_seconds`, `unbonding`, ...) seconds;
 - `block` is a block's number, `..._bps` a share in 1/10,000, `..._gib` GiB, `..._bytes` bytes;
 - addresses, job ids and transaction hashes are lower-case hex with 0x; other digests are hex without it;
-- names of states, outcomes, gates and runtimes are those of docs/SPEC.md in lower case.
+- names of states, outcomes, gates and runtimes are those of docs/protocol.md in lower case.
 
 The exported JSON Schemas are docs/schemas (`python -m tools.schemas`). docs/decisions/0019 says why these are
 TypedDicts. They are imported for their types only: no command pays for typing_extensions.
@@ -1255,7 +1255,7 @@ class GovAction(TypedDict):
 
 
 class NetParams(OfLogs):
-    """The parameters of new jobs (`policy`, and its packed word in hex) and of nodes, as docs/SPEC.md lists them.
+    """The parameters of new jobs (`policy`, and its packed word in hex) and of nodes, as docs/protocol.md lists them.
 
     `previous_until` is the last moment at which the previous policy is taken, `paused_until` the end of a pause of
     posts; 0 for none. `contracts` are addresses by name, `text` the parameters that have a unit, for people: amounts,

@@ -1,6 +1,6 @@
 """What a market's Steward knows of a change: an operation, its word and a salt, and what the state of one says.
 
-Source: SPEC section "Governance", contracts/Steward.vy.
+Source: protocol.md "Governance", contracts/Steward.vy.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Storage that creation code wrote tells of itself in no event, and two deployments of one code differ in what they were
 created with. So whoever has to trust a market compares the transactions that created it with what these sources send.
-Source: SPEC section "Deployment".
+Source: commands.md "Deployment".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The plan is pure: from a deployer and its nonce follow all addresses, so that th
 other. The same plan carried out again finds what stands and what is in flight, and creates the rest; hearth.market
 .deploying keeps it while it is under way. Constructor arguments are taken by parameter name from the committed ABIs,
 and every constant and immutable that a contract exposes must have an expected value here: a new one that nobody checks
-is refused. Source: SPEC section "Deployment".
+is refused. Source: commands.md "Deployment".
 """
 
 from __future__ import annotations

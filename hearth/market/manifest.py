@@ -3,7 +3,7 @@
 The chain has the manifest's digest alone, in the last NodeRegistered or OfferChanged of the node. The call that named
 it carries the document behind its arguments, where no contract looks: whoever can read the chain can read it, also of a
 node whose store nobody reaches. It is a stranger's word: what is no manifest is refused, what is out of bounds in one
-is left out. Source: SPEC section "Manifest".
+is left out. Source: protocol.md "Manifest".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The network file: which contracts on which chain make a market, and what was read back from them at deployment.
 
-Written by the deployment (hearth.market.deployment), read by everything else. Source: SPEC section "Network file".
+Written by the deployment (hearth.market.deployment), read by everything else. Source: commands.md "Network file".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two parameter profiles of a deployment: `public` for real networks, `devnet` for a local chain in real time.
 
 Amounts are written in wei, for what an ether is worth, and brought to the asset by its decimals and by how many of it
-are worth one ether. Source: SPEC section "Parameters"; the hard bounds are in the contracts' code.
+are worth one ether. Source: protocol.md "Parameters"; the hard bounds are in the contracts' code.
 """
 
 from __future__ import annotations

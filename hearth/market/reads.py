@@ -159,7 +159,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A market as a whole, at the block `number` of the second `time` (SPEC section "Lens"). Amounts in base units.
+    """A market as a whole, at the block `number` of the second `time` (protocol.md "Lens"). Amounts in base units.
 
     `asset` is an address, zero for the native coin; `held` is Escrow's balance of it, `tracked` what Escrow counts, 0
     on a native market. `jobs` were posted, the last one in the block `last_post`. The two pauses of posts and

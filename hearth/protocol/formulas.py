@@ -2,7 +2,7 @@
 
 The contracts follow this file bit for bit (tests/protocol/test_formulas.py). Times are chain seconds, amounts base
 units, rates base units x 1e6 per second, shares bps. Rounding: prices, bonds and fuel seconds up, fees and payouts
-down. Source: SPEC sections "Terms", "Money", "Matching" and "Reputation"; mirrors contracts/JobRegistry.vy,
+down. Source: protocol.md "Terms", "Money", "Matching" and "Reputation"; mirrors contracts/JobRegistry.vy,
 contracts/NodeRegistry.vy, contracts/scoring.vy and contracts/reputation.vy.
 """
 

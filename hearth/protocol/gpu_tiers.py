@@ -2,7 +2,7 @@
 
 The key orders models by what they do for dense half-precision work, memory as tie-break: a job that asks for a tier
 takes that one or a higher one. It is a routing key, not a benchmark; numbers never move once a market uses them, new
-models take the gaps. Source: vendors' data sheets; SPEC section "GPU tiers".
+models take the gaps. Source: vendors' data sheets; protocol.md "GPU tiers".
 """
 
 from __future__ import annotations

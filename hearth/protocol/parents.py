@@ -1,7 +1,7 @@
 """What a job waits for before it opens: its parents' ends, pure.
 
 The list of a job's parents is posted beside its terms, which hold its hash: a word of conditions, two bits for each
-parent, then the parents' ids. Source: SPEC section "Parents"; mirrors contracts/JobRegistry.vy (`_fails`).
+parent, then the parents' ids. Source: protocol.md "Parents"; mirrors contracts/JobRegistry.vy (`_fails`).
 """
 
 from __future__ import annotations

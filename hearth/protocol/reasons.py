@@ -2,7 +2,7 @@
 
 A contract reverts with `Refused(uint256)`; whoever reads that finds the text here. From the same table
 `python -m tools.reasons` writes the contracts' constants and what `Lens.reason` answers. Once a contract is deployed,
-none of its numbers is ever given to another reason. Source: SPEC section "Errors".
+none of its numbers is ever given to another reason. Source: protocol.md "Errors".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A further runtime whose program is an image or a module touches four files: its 
 row here, its sandbox in `worker/runtimes/`, and its opening (with its section, if it has settings) in
 `worker/settings.py`. `hearth worker doctor` and `selftest` then report what its sandbox says of itself, and
 `hearth/spec/job.schema.json` is generated anew.
-Source: SPEC sections "Words" (the flags) and "Job spec".
+Source: protocol.md "Words" (the flags) and "Job spec".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The values that every part of Hearth passes around: ids, states, terms, and the unpacked words of the chain.
 
 Every class here is a frozen value without behaviour beyond simple derivations. The packed forms are in
-`hearth.protocol.words`, the formulas in `hearth.protocol.formulas`. Source: SPEC sections "Terms", "Words" and
+`hearth.protocol.words`, the formulas in `hearth.protocol.formulas`. Source: protocol.md "Terms", "Words" and
 "States".
 """
 
@@ -260,7 +260,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit's word. `mark`, `rate` and `node` mean what the state says (SPEC section "Words").
+    """A unit's word. `mark`, `rate` and `node` mean what the state says (protocol.md "Words").
 
     Read the lane `mark` by what it means: `window_end`, `deadline_at` and `submitted_at` are chain seconds, each 0 in
     the states that have no such moment.

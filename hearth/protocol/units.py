@@ -1,7 +1,7 @@
 """Read and write human units exactly: amounts, rates, durations and sizes, in integers from end to end.
 
-Amounts are base units of the market's asset, rates are base units x 1e6 per second and per unit of work (SPEC
-section "Definitions"), durations are seconds, sizes are bytes. No float is made on the way, in or out.
+Amounts are base units of the market's asset, rates are base units x 1e6 per second and per unit of work (protocol.md
+"Definitions"), durations are seconds, sizes are bytes. No float is made on the way, in or out.
 """
 
 from __future__ import annotations

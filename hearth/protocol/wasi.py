@@ -86,7 +86,7 @@ CHARGES: Final[Mapping[str, int]] = MappingProxyType(
         "listed name": 700,
     }
 )
-"""The fuel that a call costs beside the guest's own instructions, by what it does and how often; SPEC says of what.
+"""The fuel that a call costs beside the guest's own instructions, by what it does and how often (worker.md "wasm").
 
 A unit of fuel stands for a nanosecond. The charges follow the data and nothing else, so that a run costs the same on
 every machine; `bench/bench_wasm.py` holds them against the time that calls take.

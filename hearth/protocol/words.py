@@ -1,6 +1,6 @@
 """The lane table: what stands at which bit of the 256-bit words that the contracts store, emit and take.
 
-It is the one source of the layouts. `python -m tools.lanes` writes contracts/packing.vy, the tables of SPEC section
+It is the one source of the layouts. `python -m tools.lanes` writes contracts/packing.vy, the tables of protocol.md
 "Words" and words.json, for other programs, from it; `make check` compares them.
 
 Packing refuses a value that does not fit its lane; unpacking refuses spare bits, as the contract does where a second

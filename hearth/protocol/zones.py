@@ -1,7 +1,7 @@
 """Map countries to the 16 zones of the chain, and zones to their distance.
 
-A zone is where a node says it is and where a job asks to run; nobody checks it (SPEC, known limits). A zone is wider
-than a country: `regions: ["in"]` also admits a node in Nepal.
+A zone is where a node says it is and where a job asks to run; nobody checks it (README.md "Known limits"). A zone is
+wider than a country: `regions: ["in"]` also admits a node in Nepal.
 
 Distance is a class of network round trip between the zones' main exchange points (Chicago, Queretaro, Bogota,
 Sao Paulo, London, Frankfurt, Stockholm, Warsaw, Dubai, Marseille, Lagos, Johannesburg, Mumbai, Tokyo, Singapore,
@@ -10,7 +10,7 @@ round trips are shortest paths over the cables that carry the traffic, so Lagos 
 table of cables and the sum over it stand in tests/protocol/test_zones.py, which derives this matrix again.
 
 `DISTANCE_WORDS` is the same matrix as the contracts hold it: the nibble of (a, b) is at word a//4, bit
-(a%4*16 + b)*4. Source: SPEC section "Matching".
+(a%4*16 + b)*4. Source: protocol.md "Matching".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Say by an image's configuration whether workers run it: one rule for them, and for a submitter before money moves.
 
 What an image declares is a stranger's. What the sandbox sets itself (user, working folder, health check, labels,
-ports) counts for nothing and refuses nothing. Source: SPEC section "Worker".
+ports) counts for nothing and refuses nothing. Source: worker.md "docker".
 """
 
 from __future__ import annotations

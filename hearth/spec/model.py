@@ -1,7 +1,7 @@
 """The job spec as a user writes it: paths, human units, one schema for YAML and JSON.
 
 Structure is pydantic's; what fields mean together is `problems_of`, and what this version cannot do yet is
-`unbuilt_in`. Both name the field, so that every refusal carries a line. Source: SPEC section "Job spec".
+`unbuilt_in`. Both name the field, so that every refusal carries a line. Source: protocol.md "Job spec".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Derive the money and the times of a job's terms from its spec: pure, in integers.
 
-Source: SPEC sections "Terms" (ranges) and "Money" (billing, escrow at post).
+Source: protocol.md "Terms" (ranges) and "Money" (billing, escrow at post).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 It holds no path, no human unit and no float: data are CIDs with their sizes, an image is a digest, resources and times
 are integers, decimals are strings. Every key is always there, so that one job has one document; but `checkpoint` is
 there only where a job makes them, as documents of before have none. Price, salt and parents are not in it: they are
-terms. Source: SPEC section "Job spec".
+terms. Source: protocol.md "Job spec".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hearth.storage import canonical as documents
 from hearth.storage import cid
 
 FUEL_PER_SECOND = 1_000_000_000
-"""WASM fuel that is billed as one second (SPEC section "Job spec"): a constant of spec version 1."""
+"""WASM fuel that is billed as one second (protocol.md "Job spec"): a constant of spec version 1."""
 
 MAX_SIZE = (1 << 53) - 1
 """Sizes are JSON numbers, which are exact up to here."""

@@ -1,8 +1,8 @@
 """Canonical JSON (RFC 8785): one document, one byte string, one 32-byte name on chain.
 
 Spec, result, report and manifest are such documents. Each is one raw block, so its CID is CIDv1(raw, sha2-256).
-Floats are refused in both directions: decimals and base units travel as strings. Source: SPEC
-section "Result and report".
+Floats are refused in both directions: decimals and base units travel as strings. Source: protocol.md
+"Result and report".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A browser takes `<name>.localhost` for this machine without asking anybody, keeps what it stores for that name apart,
 and runs its scripts for nobody else. The name is drawn once, and told to nobody but whoever is given the address: who
-does not know it can leave nothing there for the page to meet. Source: SPEC section "How the page is opened".
+does not know it can leave nothing there for the page to meet. Source: page.md "How the page is opened".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whom the page may ask: the policy that its browser holds it to, and the URLs that it is given.
 
-Source: SPEC section "How the page is opened".
+Source: page.md "How the page is opened".
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ It holds no key, signs nothing, keeps nothing and passes no RPC on. Every reques
 must come from the page that it serves or from a person who opened it. Its name is the home's own (`origin.py`), so that
 no script of another server meets the page in the browser; it is told to nobody who does not name it. The page is
 public; what is the user's (the market's URLs, which may hold keys, and the store) is for who knows the token that this
-start drew. It stands in the address that the user is shown, behind the #, which no request carries. Source: SPEC
-section "Page".
+start drew. It stands in the address that the user is shown, behind the #, which no request carries. Source:
+page.md.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ def test_silence__beats_between_reclaims__only_add_to_it() -> None:
 
 
 def test_no_fee__breaker_counts_silences_alone_and_slashes_stand() -> None:
-    """As SPEC says: with fee_bps = 0 nothing is weighed but a silence."""
+    """As the protocol says: with fee_bps = 0 nothing is weighed but a silence."""
     world = market("native", policy=replace(w.POLICY, fee_bps=0, probation_price=0))
     node, jobs = held(world, LEASES)
     stake, slash = world.node(node).stake, formulas.slash_of(jobs[0], world.policy)

@@ -51,7 +51,7 @@ def faults(files: str) -> Iterator[str]:
         if name and not re.search(DEFINED.format(re.escape(name)), text, re.MULTILINE):
             yield f"{word}: nothing of that name"
     prose = re.sub(r"`[^`]+`", "", files)
-    pages = {f"{word}.md" for word in re.findall(r"\b[A-Z]{3,}\b", prose)} | set(re.findall(r"\b[\w.]+\.md\b", prose))
+    pages = {f"{word}.md" for word in re.findall(r"\b[A-Z]{3,}\b", prose)} | set(re.findall(r"\b[\w.-]+\.md\b", prose))
     yield from (f"docs/{name} is not there" for name in sorted(pages) if not (ROOT / "docs" / name).exists())
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.protocol.words import WORDS, unpack
-from tools.lanes import BEGIN, DOCUMENT, END, PACKING, SPEC, main
+from tools.lanes import BEGIN, DOCUMENT, END, PACKING, PROTOCOL, main
 from tools.vyper_files import ROOT
 
-FILES = [PACKING, SPEC, DOCUMENT]
+FILES = [PACKING, PROTOCOL, DOCUMENT]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def _changed(text: str, path: Path) -> str:
             "UNIT_MARK_MASK: constant(uint256) = 1099511627775",
             "UNIT_MARK_MASK: constant(uint256) = 549755813887",
         ),
-        SPEC: ("| `mark` | 160 | 40 |", "| `mark` | 160 | 39 |"),
+        PROTOCOL: ("| `mark` | 160 | 40 |", "| `mark` | 160 | 39 |"),
         DOCUMENT: ('"mark", "shift": 160, "width": 40', '"mark", "shift": 160, "width": 39'),
     }[path]
     assert text.count(old) == 1
@@ -66,8 +66,8 @@ def test_main__no_document__is_written(project: Path) -> None:
 
 @pytest.mark.parametrize("mark", [BEGIN, END])
 def test_main__spec_without_a_marker__is_an_error(project: Path, mark: str) -> None:
-    text = (project / SPEC).read_text(encoding="utf-8")
-    (project / SPEC).write_text(text.replace(mark, ""), encoding="utf-8")
+    text = (project / PROTOCOL).read_text(encoding="utf-8")
+    (project / PROTOCOL).write_text(text.replace(mark, ""), encoding="utf-8")
     with pytest.raises(ValueError, match="lines that the tables stand between"):
         main(["--root", str(project)])
 

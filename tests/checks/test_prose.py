@@ -69,11 +69,11 @@ def test_faults__first_pages__at_the_bounds_and_above(text: str, said: str) -> N
 def test_prose__other_pages__are_held_to_the_longest_sentence_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = folder(tmp_path, SPEC="It stands there anew. It stands there anew. " + of(45))
+    root = folder(tmp_path, AUDIT="It stands there anew. It stands there anew. " + of(45))
     assert prose.main(["--root", str(root)]) == 0
-    (root / "docs" / "SPEC.md").write_text(of(46))
+    (root / "docs" / "AUDIT.md").write_text(of(46))
     assert prose.main(["--root", str(root)]) == 1
-    assert "docs/SPEC.md: a sentence of 46 words" in capsys.readouterr().err
+    assert "docs/AUDIT.md: a sentence of 46 words" in capsys.readouterr().err
 
 
 def test_prose__longest__shows_the_sentences_to_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

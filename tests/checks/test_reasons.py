@@ -1,4 +1,4 @@
-"""The table of reasons: what follows from it is written whole, and the contracts, the library and SPEC agree on it."""
+"""The table of reasons: what follows from it is written whole, and contracts, library and protocol.md agree on it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""docs/SPEC.md says what the code does: its tables and worked examples against the sources, cell by cell."""
+"""The protocol and what the programs promise, against the code: tables and worked examples, cell by cell."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +43,7 @@ from tests.kit import refusals
 from tests.kit import world as w
 from tests.kit.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
+from tools.lanes import OF_TERMS
 from worker.attempt import results
 from worker.runtimes import wasi, wasm
 from worker.runtimes.base import RunResult, RunStatus
@@ -49,17 +51,23 @@ from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE
 from worker.runtimes.wasi_files import MAX_LISTED
 
 ROOT = Path(__file__).parents[2]
-SPEC = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
+PAGES = {
+    path.name: path.read_text(encoding="utf-8")
+    for name in ("protocol", "commands", "page", "worker", "keeper-program", "glossary", "threats")
+    for path in [ROOT / "docs" / f"{name}.md"]
+}
+"""The pages that say what must be so."""
+PROTOCOL = PAGES["protocol.md"]
 CODE = ("hearth", "keeper", "worker", "contracts", "tools", "bench", "scripts", "tests")
 VECTORS = json.loads((ROOT / "tests" / "data" / "job_ids.json").read_text(encoding="utf-8"))
 Rows = list[list[str]]
 
 
-def section(title: str, level: int = 2, text: str = SPEC) -> str:
+def section(title: str, level: int = 2, page: str = "protocol.md") -> str:
     """Return the text under one heading, up to the next of its level or above."""
     mark = "#" * level
-    found = re.search(rf"^{mark} {re.escape(title)}$(.*?)(?=^#{{1,{level}}} |\Z)", text, re.M | re.S)
-    assert found is not None, f"SPEC has no section {title}"
+    found = re.search(rf"^{mark} {re.escape(title)}$(.*?)(?=^#{{1,{level}}} |\Z)", PAGES[page], re.M | re.S)
+    assert found is not None, f"{page} has no section {title}"
     return found[1]
 
 
@@ -104,17 +112,35 @@ def constant(name: str, contract: str) -> int:
 
 
 def test_sections__cited_by_the_code__exist() -> None:
-    headings = set(re.findall(r"^#+ (.+)$", SPEC, re.M))
-    cited: dict[str, str] = {}
-    for folder in CODE:
-        for path in (ROOT / folder).rglob("*"):
-            if path.suffix not in (".py", ".vy", ".vyi"):
-                continue
-            text = re.sub(r"\s*\n\s*#?\s*", " ", path.read_text(encoding="utf-8"))
-            for names in re.findall(r'SPEC,? sections? ((?:"[^"]+"(?:, | and )?)+)', text):
-                cited.update(dict.fromkeys(re.findall(r'"([^"]+)"', names), path.name))
-    assert len(cited) > 10
-    assert {name: path for name, path in cited.items() if name not in headings} == {}
+    headings = {page: set(re.findall(r"^#+ (.+)$", text, re.M)) for page, text in PAGES.items()}
+    # The contracts' comments are a part of what their artifacts hash: they call the protocol SPEC.
+    named = re.compile(r'\b(SPEC(?= section)|[\w-]+\.md)(?: sections?)? ((?:"[^"]+"(?: \([^)]*\))?(?:, | and )?)+)')
+    cited: dict[tuple[str, str], str] = {}
+    for path in _texts():
+        text = re.sub(r"\s*\n\s*(?:#|//)?\s*", " ", path.read_text(encoding="utf-8"))
+        for page, names in named.findall(text):
+            page = "protocol.md" if page == "SPEC" else page
+            if page in PAGES:
+                titles = re.findall(r'"([^"]+)"', names)
+                cited.update({(page, title): str(path.relative_to(ROOT)) for title in titles})
+    assert len(cited) > 30
+    assert {one: path for one, path in cited.items() if one[1] not in headings[one[0]]} == {}
+
+
+def test_pages__named_by_their_names__are_there() -> None:
+    """Each `page.md` that code or a page names without a folder lies in docs/, or at the top."""
+    known = {path.name for folder in (ROOT / "docs", ROOT, ROOT / "docs" / "decisions") for path in folder.glob("*.md")}
+    assert set(PAGES) <= known and not any((ROOT / "docs").glob("SPEC*"))
+    lower = [path.name.lower() for path in (ROOT / "docs").glob("*")]
+    assert sorted(lower) == sorted(set(lower)), "two names that differ in case alone are one file on some machines"
+
+
+def _texts() -> Iterator[Path]:
+    """Yield every file of code, and every page, that may name a section."""
+    suffixes = (".py", ".vy", ".vyi", ".ts", ".tsx", ".md")
+    for folder in (*CODE, "docs", "web/src"):
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in suffixes and path.is_file())
+    yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))
 
 
 def test_comments__name_no_document__that_is_not_here() -> None:
@@ -129,8 +155,8 @@ def test_comments__name_no_document__that_is_not_here() -> None:
 
 
 def test_contents__links__are_the_sections() -> None:
-    links = re.findall(r"\[([^]]+)\]\(#([a-z-]+)\)", SPEC)
-    assert [name for name, _ in links] == re.findall(r"^## (.+)$", SPEC, re.M)
+    links = re.findall(r"\[([^]]+)\]\(#([a-z-]+)\)", PROTOCOL)
+    assert [name for name, _ in links] == re.findall(r"^## (.+)$", PROTOCOL, re.M)
     assert all(anchor == name.lower().replace(" ", "-") for name, anchor in links)
 
 
@@ -149,7 +175,7 @@ def test_ids__shown__are_vectors() -> None:
         plain = int(vector["chain_id"]).to_bytes(32, "big") + bytes(12) + bytes.fromhex(vector["registry"][2:])
         plain += b"".join(bytes.fromhex(word[2:]) for word in vector["words"])
         assert "0x" + keccak(plain).hex() == vector["job_id"]
-    assert len(numbers) == 3 and shown == expected
+    assert len(numbers) == 1 and shown == expected
     assert formulas.TERMS_TYPE in section("Ids") and SENTINEL == 2**256 - 1
 
 
@@ -191,6 +217,12 @@ def test_terms__fields__stand_where_the_words_have_them() -> None:
             first, last = map(int, bits.split(".."))
             whole = int.from_bytes(value, "big") if isinstance(value, bytes) else value
             assert whole == (1 << last + 1) - (1 << first), name
+    lanes_of = {lane.name for name in ("money", "limits") for lane in words.WORDS[name].lanes}
+    assert {bare(row[0]) for row in rows if row[1] in lanes} == lanes_of and set(OF_TERMS) == {
+        *lanes,
+        "submitter",
+        "judge",
+    }
     needs = next(row for row in rows if bare(row[0]) == "needs")
     assert needs[2] == f"0..{words.NEEDS.bits - 1}"
 
@@ -221,7 +253,7 @@ def test_terms__reasons__are_those_of_post_and_rules() -> None:
     assert len(own) > 4 and len(of_terms) > 25 and own | of_terms == cited
 
 
-@pytest.mark.parametrize("name", words.WORDS)
+@pytest.mark.parametrize("name", [name for name in words.WORDS if name not in OF_TERMS])
 def test_words__lanes__are_the_librarys(name: str) -> None:
     found = re.search(rf"^### {name.capitalize()}: .*?$(.*?)(?=^##|\Z)", section("Words"), re.M | re.S)
     assert found is not None
@@ -235,7 +267,7 @@ def test_words__lanes__are_the_librarys(name: str) -> None:
 
 def test_words__every_layout__is_shown() -> None:
     shown = [name.lower() for name in re.findall(r"^### (\w+):", section("Words"), re.M)]
-    assert shown == list(words.WORDS)
+    assert shown == [name for name in words.WORDS if name not in OF_TERMS]
 
 
 # ---- states ----
@@ -419,7 +451,7 @@ def test_reputation__worked_example__is_what_the_reference_computes() -> None:
 def test_matching__gates__are_the_enum_and_its_reasons() -> None:
     rows = tables(section("Matching"))[0]
     assert [(int(row[0]), row[1]) for row in rows] == [(int(gate), gate.name) for gate in Gate]
-    meanings = {int(row[0]): row[2] for row in tables(section("NodeRegistry", 4))[0]}
+    meanings = {int(row[0]): row[2] for row in tables(section("NodeRegistry", 3))[0]}
     source = (ROOT / "contracts" / "NodeRegistry.vy").read_text(encoding="utf-8")
     block = source[source.index("# The gates of SPEC") : source.index("ESCROW: public")]
     gates = {name: int(code) for name, code in re.findall(r"^([A-Z_]+): constant\(uint256\) = (\d+)$", block, re.M)}
@@ -544,7 +576,7 @@ def given_by(contract: str) -> set[str]:
 
 @pytest.mark.parametrize("contract", list(CONTRACTS))
 def test_errors__reverts__are_the_tables_and_the_sources(contract: str) -> None:
-    rows = tables(section(contract, 4))[0]
+    rows = tables(section(contract, 3))[0]
     shown = [(int(row[0]), bare(row[1])) for row in rows]
     prefix = f"{CONTRACTS[contract]}: "
     assert shown == [
@@ -588,7 +620,7 @@ def test_lens__tables__are_its_functions_and_what_an_overview_tells() -> None:
 
 
 def test_errors__selector__is_the_errors() -> None:
-    assert f"`0x{keccak(b'Refused(uint256)')[:4].hex()}`" in section("Reverts", 3)
+    assert f"`0x{keccak(b'Refused(uint256)')[:4].hex()}`" in section("Errors")
 
 
 def test_errors__classes__are_the_librarys() -> None:
@@ -597,7 +629,7 @@ def test_errors__classes__are_the_librarys() -> None:
         for name, value in vars(errors).items()
         if isinstance(value, type) and issubclass(value, errors.HearthError)
     }
-    rows = tables(section("Commands", 3))[0]
+    rows = tables(section("Commands", page="commands.md"))[0]
     assert {bare(row[2]): (int(row[0]), bare(row[1])) for row in rows} == {
         name: (value.exit_code, value.code) for name, value in classes.items()
     }
@@ -654,7 +686,9 @@ def test_errors__narrower_codes__are_raised_with_their_exit_status() -> None:
     for folder in ("hearth", "worker", "keeper", "scripts"):
         for path in (ROOT / folder).rglob("*.py"):
             raised |= codes_in(ast.parse(path.read_text(encoding="utf-8")))
-    shown = {(int(row[0]), bare(c)) for row in tables(section("Commands", 3))[1] for c in row[1].split(", ")}
+    shown = {
+        (int(row[0]), bare(c)) for row in tables(section("Commands", page="commands.md"))[1] for c in row[1].split(", ")
+    }
     assert len(shown) > 50 and shown == raised, (sorted(shown - raised), sorted(raised - shown))
 
 
@@ -681,8 +715,8 @@ def test_files__constants__are_the_codes() -> None:
 
 
 def test_worker__bounds_of_webassembly__are_the_codes() -> None:
-    text = " ".join(section("Worker").split())
-    charges = tables(section("Worker"))[0]
+    text = " ".join(section("What the worker promises", 1, "worker.md").split())
+    charges = tables(section("What the worker promises", 1, "worker.md"))[0]
     assert {bare(row[0]): int(row[1].replace(",", "")) for row in charges} == dict(preview1.CHARGES)
     said = {row[0]: row[2] for row in charges}
     assert f"at most {wasi.MAX_TRANSFER >> 20} MiB" in said["`KiB`"]
@@ -694,11 +728,11 @@ def test_worker__bounds_of_webassembly__are_the_codes() -> None:
 
 
 def test_worker__profiles__are_the_codes() -> None:
-    (container,) = tables(section("Profile of a container", 3))
+    (container,) = tables(section("Profile of a container", page="worker.md"))
     assert container == [
         [rule.name, rule.denies, rule.asked, rule.inside, rule.gvisor or "the same"] for rule in DOCKER_PROFILE
     ]
-    (module,) = tables(section("Profile of a module", 3))
+    (module,) = tables(section("Profile of a module", page="worker.md"))
     assert module == [[rule.name, rule.denies, rule.asked, rule.inside] for rule in WASM_PROFILE]
     assert not any(rule.gvisor or rule.keys for rule in WASM_PROFILE)
 
@@ -730,19 +764,22 @@ def test_files__documents__have_the_named_keys() -> None:
 
 def test_files__gpu_tiers__are_the_table() -> None:
     rows = tables(section("GPU tiers"))[0]
-    assert [(int(row[0]), row[1]) for row in rows] == [(model.tier, model.slug) for model in gpu_tiers.MODELS]
+    shown = [
+        (int(key), slug) for k in range(0, len(rows[0]), 2) for key, slug in (row[k : k + 2] for row in rows) if key
+    ]
+    assert shown == [(model.tier, model.slug) for model in gpu_tiers.MODELS]
 
 
 def test_files__network_keys__are_the_librarys() -> None:
     nodes = profiles.PUBLIC.node_parameters
     network = Network("x", 1, bytes(32), dict.fromkeys(CONTRACTS, ""), Asset("ETH", 18), 0, 1, nodes)
     network = replace(network, deployed_chain_id=2)  # the one key that may be left out
-    listed = " ".join(section("Network file").split()).split(": ", 1)[1].split(". ")[0]
+    listed = " ".join(section("Network file", page="commands.md").split()).split(": ", 1)[1].split(". ")[0]
     assert listed.split(", ") == list(network.as_dict())
 
 
 def test_contracts__order__is_that_of_the_list_which_stands_nowhere_else() -> None:
-    assert section("Deployment").split(", in this order")[0].strip().split(", ") == list(CONTRACTS)
+    assert section("Deployment", page="commands.md").split(", in this order")[0].strip().split(", ") == list(CONTRACTS)
     places = [path for folder in (*CODE, "networks") if folder != "tests" for path in (ROOT / folder).rglob("*")]
     again = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
@@ -758,7 +795,7 @@ def test_contracts__order__is_that_of_the_list_which_stands_nowhere_else() -> No
 
 
 def test_invariants__applied_ones__name_tests_that_exist() -> None:
-    rows = tables(section("Invariants"))[0]
+    rows = tables(section("Invariants", page="threats.md"))[0]
     applied = [*range(1, 24), *range(26, 36), *range(37, 41)]
     assert [int(row[0]) for row in rows] == applied
     for nr, _, checked in rows:
@@ -772,16 +809,16 @@ def test_invariants__applied_ones__name_tests_that_exist() -> None:
 
 
 def test_threats__named_tests__exist() -> None:
-    named = re.findall(r"`((?:tests|tools|hearth|docs)/[\w/.-]+\.\w+)`", SPEC)
+    named = re.findall(r"`((?:tests|tools|hearth|docs)/[\w/.-]+\.\w+)`", "\n".join(PAGES.values()))
     assert len(named) > 40
     assert sorted({path for path in named if not (ROOT / path).is_file()}) == []
-    assert len(tables(section("Threats"))[0]) >= 15
+    assert len(tables(section("Threats", page="threats.md"))[0]) >= 15
 
 
 def test_compiler__rules__are_the_checkers() -> None:
     source = (ROOT / "tools" / "check_vyper.py").read_text(encoding="utf-8")
     rules = set(re.findall(r'[pP]roblem\((?:\s*[\w.]+,)+\s*"([a-z-]+)",', source)) - {"compile"}
-    shown = {rule for row in tables(section("Compiler"))[0] for rule in row[0].split(", ")}
+    shown = {rule for row in tables(section("Compiler", page="threats.md"))[0] for rule in row[0].split(", ")}
     assert len(rules) > 10 and shown == rules
 
 

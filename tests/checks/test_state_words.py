@@ -1,4 +1,4 @@
-"""One word for each state: in SPEC, in every command and on the page, and no other one anywhere."""
+"""One word for each state: in commands.md, in every command and on the page, and no other one anywhere."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.checks.test_spec import section, tables
 from tests.client.test_client import _view as view_of
 
 ROOT = Path(__file__).parents[2]
-SAID = tables(section("What people read", 3))
+SAID = tables(section("What people read", page="commands.md"))
 OR_FAILED = f"{DONE}, or {FAILED} where the program failed: paid, too"
 
 OK, BAD = Unit(State.SETTLED, Outcome.OK), Unit(State.SETTLED, Outcome.EXIT)
 GONE, BACK = Unit(State.CANCELLED), Unit(State.REFUNDED)
 
 
-def test_words__of_spec__are_those_of_the_tables() -> None:
+def test_words__of_the_page__are_those_of_the_tables() -> None:
     def written(words: dict[str, str]) -> list[list[str]]:
         return [[name, OR_FAILED if word == DONE else word] for name, word in words.items()]
 

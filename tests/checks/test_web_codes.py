@@ -1,9 +1,11 @@
-"""docs/SPEC.md names every code by which the page refuses something: of Commands, or of the page's own table."""
+"""Every code by which the page refuses something is one of commands.md, or of page.md."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+from tests.checks.test_spec import PAGES, section
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for path in sorted((ROOT / "web" / "src").rglob("*.ts*")) if "generated" not in path.parts]
@@ -19,10 +21,9 @@ def in_first_cells(text: str) -> set[str]:
     return set(found)
 
 
-def test_codes__thrown_in_the_page__stand_in_the_spec() -> None:
-    spec = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
-    commands = set(re.findall("`([A-Z_]+)`", spec.split("\n### Commands\n")[1].split("\n## ")[0]))
-    own = in_first_cells(spec.split("\n## Page\n")[1].split("\n### ")[0])
+def test_codes__thrown_in_the_page__are_in_its_table_or_the_commands() -> None:
+    commands = set(re.findall("`([A-Z_]+)`", section("Commands", page="commands.md")))
+    own = in_first_cells(PAGES["page.md"].split("\n## ")[0])
     source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
     # A code is given to an error at once, or to a function that makes one: then its name has two parts at least.
     thrown = set(re.findall(r'HearthError\(\s*"([A-Z_]+)"', source)) | set(re.findall('"([A-Z]+(?:_[A-Z]+)+)"', source))

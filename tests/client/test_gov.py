@@ -427,7 +427,7 @@ def test_read_change__value_that_no_policy_holds__names_the_bounds(place: Place,
 
 
 def test_bounds__are_those_of_the_spec() -> None:
-    table = (ROOT / "docs" / "SPEC.md").read_text()
+    table = (ROOT / "docs" / "protocol.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| policy \|.*\| ([^|]+) \|$", table, re.MULTILINE))
     assert set(rows) >= {*AMOUNTS, *SHARES, *SPANS} and set(BOUNDS) == {*SHARES, *SPANS}
     for name, (least, most) in BOUNDS.items():

@@ -79,7 +79,7 @@ def test_methods__public_ones_of_clients__return_no_bare_dict() -> None:
         and node.returns is not None
         and re.search(r"dict\[str, (Any|object)\]", ast.unparse(node.returns))
     }
-    # The canonical spec is the document whose hash is on chain: what it holds is SPEC's, and no report.
+    # The canonical spec is the document whose hash is on chain: what it holds is the protocol's, and no report.
     assert bare == {"hearth/client/job/results.py:spec", "hearth/client/job/job.py:spec"}
 
 

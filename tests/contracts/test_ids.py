@@ -23,7 +23,7 @@ from tests.kit.world import World
 
 DATA = Path(__file__).parent.parent / "data" / "job_ids.json"
 COUNT = 20
-# Field -> bits, in the order of SPEC section "Terms".
+# Field -> bits, in the order of protocol.md "Terms".
 FIELDS = {
     "submitter": 160,
     "salt": 96,

@@ -149,7 +149,10 @@ def test_live__of_a_program__names_keys_that_there_are(program: Any) -> None:
     for one in program.LIVE:
         assert one in keys or any(one == f"{key.partition('.')[0]}.*" for key in keys), one
     spec = (
-        (Path(__file__).parents[2] / "docs" / "SPEC.md").read_text().partition("\n## Reload\n")[2].partition("\n## ")[0]
+        (Path(__file__).parents[2] / "docs" / "worker.md")
+        .read_text()
+        .partition("\n## Reload\n")[2]
+        .partition("\n## ")[0]
     )
     row = next(line for line in spec.splitlines() if line.startswith(f"| {program.__name__.partition('.')[0]} |"))
     _, _, live, restart, _ = row.split("|")

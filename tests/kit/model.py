@@ -1,8 +1,8 @@
 """The market in plain Python: what every call must do, to the wei, or the reason why it is refused.
 
-Written from SPEC with `hearth.protocol.formulas` for the arithmetic, and with none of the contracts' packing. The state
-machine (tests/stateful) runs both side by side. Accounts are checksummed addresses, times Unix seconds, amounts base
-units.
+Written from protocol.md with `hearth.protocol.formulas` for the arithmetic, and with none of the contracts' packing.
+The state machine (tests/stateful) runs both side by side. Accounts are checksummed addresses, times Unix seconds,
+amounts base units.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from worker.decide import MAX_TRIES
 
 POLICY, NODES = DEVNET.policy, DEVNET.node_parameters
 SEASONED = 5
-"""How many full successes end a probation (SPEC "Matching")."""
+"""How many full successes end a probation (protocol.md "Matching")."""
 SPEC = load_spec(EXAMPLES / "wordcount-array" / f"{NEWCOMERS}.yaml").spec
 RATES = {name: parse_rate(price, NATIVE) for name, price in PRICES.items()}
 

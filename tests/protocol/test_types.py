@@ -1,4 +1,4 @@
-"""A unit's lane `mark` is read by what it means in each state (SPEC section "Words")."""
+"""A unit's lane `mark` is read by what it means in each state (protocol.md "Words")."""
 
 from __future__ import annotations
 

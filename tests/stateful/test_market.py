@@ -1,7 +1,7 @@
 """Random histories of the whole market beside `tests.kit.model`: words, credits and reasons, after every step.
 
 Each rule asks the model first: where it refuses, the contract must refuse with the same reason and change nothing;
-where it does not, the contract must succeed and end in the model's state. Invariants (SPEC section "Invariants") then
+where it does not, the contract must succeed and end in the model's state. Invariants (threats.md "Invariants") then
 read both. At the end of a history every unit is brought to an end by calls that anyone may make, everybody withdraws,
 and Escrow holds what was burnt and donated, to the unit.
 """
@@ -47,7 +47,7 @@ from tests.kit.vault import share
 
 pytestmark = pytest.mark.stateful
 
-# Which state may follow which (SPEC section "States"); OPEN to OPEN is a proposal, RUNNING to RUNNING a top-up.
+# Which state may follow which (protocol.md "States"); OPEN to OPEN is a proposal, RUNNING to RUNNING a top-up.
 ALLOWED = {
     (State.NONE, State.OPEN),
     (State.NONE, State.BLOCKED),

@@ -144,7 +144,7 @@ def kubo(cases: list[Case]) -> list[str]:
 
 
 def kubo_with_profile(cases: list[Case], repo: Path) -> list[str]:
-    """Import with a real Kubo whose repository has the profile that SPEC names; return the root CID of each case."""
+    """Import with a real Kubo that has the profile of protocol.md; return the root CID of each case."""
     program = os.environ.get("HEARTH_KUBO_BIN", "")
     require("kubo", program != "", "HEARTH_KUBO_BIN is not set: make services-up")
     environ = {**os.environ, "IPFS_PATH": str(repo)}
@@ -157,7 +157,7 @@ def kubo_with_profile(cases: list[Case], repo: Path) -> list[str]:
 
     run("init", "--empty-repo")
     run("config", "profile", "apply", "unixfs-v1-2025")
-    text = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"`ipfs (add [^`]*)`", text)
     return [run(*command.split(), "--quieter", "--only-hash", str(case.path)) for case in cases]
 

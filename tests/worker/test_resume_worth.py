@@ -1,8 +1,8 @@
 """worker.decide: what a unit is worth that begins with a state of somebody else's, and what it shares with him.
 
-Once it is begun with a state, a unit may bill what the state, and those that it was made of, leave of its seconds (SPEC
-"Checkpoints"), and the end of it pays for them. Who left it gains where a worker reckons with all of the seconds: his
-own are paid out of a result that costs the worker more than it brings.
+Once it is begun with a state, a unit may bill what the state, and those that it was made of, leave of its seconds
+(protocol.md "Checkpoints"), and the end of it pays for them. Who left it gains where a worker reckons with all of the
+seconds: his own are paid out of a result that costs the worker more than it brings.
 """
 
 from __future__ import annotations

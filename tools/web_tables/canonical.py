@@ -1,4 +1,4 @@
-"""What bounds a canonical document (SPEC, "Result and report"; hearth/storage/canonical.py)."""
+"""What bounds a canonical document (protocol.md "Result and report"; hearth/storage/canonical.py)."""
 
 from __future__ import annotations
 

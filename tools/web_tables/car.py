@@ -1,4 +1,4 @@
-"""The version of CAR files that are written (SPEC, "Job spec"; hearth/storage/car.py)."""
+"""The version of CAR files that are written (commands.md "Files of blocks, and gateways"; hearth/storage/car.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a CID may be made of (SPEC, "Job spec"; hearth/storage/cid.py)."""
+"""What a CID may be made of (protocol.md "Job spec"; hearth/storage/cid.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a job ends, and the end that another one waits for (SPEC, "Parents"; hearth/protocol/parents.py)."""
+"""How a job ends, and the end that another one waits for (protocol.md "Parents"; hearth/protocol/parents.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bounds a result and a report when they are read (SPEC, "Result and report"; hearth/client/job/results.py)."""
+"""What bounds a result and a report that are read (commands.md "Reading results"; hearth/client/job/results.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPU tiers: the routing key of each model, and its memory (SPEC, "GPU tiers"; hearth/protocol/gpu_tiers.py)."""
+"""GPU tiers: the routing key of each model, and its memory (protocol.md "GPU tiers"; hearth/protocol/gpu_tiers.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fixes a CID of files, which names are refused or disarmed, and how letters fold (SPEC, "Job spec";
+"""What fixes a CID of files, which names are refused or disarmed, and how letters fold (protocol.md "Job spec";
 hearth/storage/unixfs/, hearth/base/found.py). FOLDS are rows of first, last, step and distance to the small letter,
 FOLDS_LONG what becomes several letters; both of what stands in canonical decomposition only.
 """

@@ -1,4 +1,4 @@
-"""The lane table: what stands at which bit of the chain's words (SPEC, "Words"; hearth/protocol/words.py)."""
+"""The lane table: what stands at which bit of the chain's words (protocol.md "Words"; hearth/protocol/words.py)."""
 
 from __future__ import annotations
 

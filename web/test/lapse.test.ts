@@ -74,7 +74,7 @@ describe("the life of a unit", () => {
     expect(new Set(outs.map((out) => JSON.stringify(out))).size, name).toBeGreaterThan(1);
   });
 
-  it("is the worked example of SPEC for open claims", () => {
+  it("is the worked example of the protocol for open claims", () => {
     const { terms, policy } = given(DATA.cases[0] as Case);
     const risen = [0, 7, 8, 30].map((waited) => lapse.claimCeiling(terms, policy, waited));
     expect(risen).toEqual([250_000n, 425_000n, 450_000n, 1_000_000n]);

@@ -83,7 +83,7 @@ describe("money", () => {
     });
   });
 
-  it("is the worked example of SPEC", () => {
+  it("is the worked example of the protocol", () => {
     const { terms, policy, unit } = given(DATA.cases[0] as Case);
     expect(money.unitPrice(terms)).toBe(20_334n);
     expect(money.leaseBudget(terms)).toBe(23_337n);

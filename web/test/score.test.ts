@@ -60,7 +60,7 @@ describe("scores", () => {
     });
   });
 
-  it("are the worked example of SPEC", () => {
+  it("are the worked example of the protocol", () => {
     expect(scored(DATA.scores[0] as Scored)).toBe(60_456_100);
   });
 

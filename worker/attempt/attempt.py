@@ -1,6 +1,6 @@
 """One attempt at a unit: from its task to a result that is stored, stage after stage.
 
-What an earlier process left in the attempt's folder is used again where it is whole. Source: SPEC section "Worker".
+What an earlier process left in the attempt's folder is used again where it is whole. Source: worker.md.
 """
 
 from __future__ import annotations

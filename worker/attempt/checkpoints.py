@@ -2,7 +2,7 @@
 
 A thread of its own does it, so that a store that hangs keeps neither the unit nor its lease. Whatever fails is counted
 and told, and tried again at the next time. One is offered at a time: the next is copied once the chain has taken or
-refused the one before. Source: SPEC section "Worker".
+refused the one before. Source: worker.md "Checkpoints".
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ An attempt ends in one of four ways, which the journal keeps: DONE (a result, go
 submitted), REFUSED (the job cannot be run, whoever tries: decline), BROKEN (this machine failed: try again), or stopped
 because the lease is gone. Files are whole or absent: everything is written under a
 temporary name, flushed and renamed, so that a crash at any point leaves what can be used again or what is swept away.
-Source: SPEC section "Worker".
+Source: worker.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Stage one: fetch by CID what a job needs, every block checked, and refuse a spec that its terms do not pay for.
 
-Source: SPEC section "Worker".
+Source: worker.md "Data".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 The **result** holds only what a second run on another machine must reproduce; its digest is what is compared and
 challenged. The **report** holds the rest: times, engine, logs, the machine. A lease that was given back has a report
-only, the **refusal**. Source: SPEC section "Result and report".
+only, the **refusal**. Source: protocol.md "Result and report".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It is a stranger's: whatever is wrong with it, the unit begins with another or anew, and nothing is refused or given
 back for it.
-Source: SPEC section "Worker".
+Source: worker.md "Resume".
 """
 
 from __future__ import annotations

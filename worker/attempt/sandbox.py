@@ -1,6 +1,6 @@
 """Stage two: prepare a runtime, bound a run by the spec and by the time left, run it, and name its end honestly.
 
-Source: SPEC section "Worker".
+Source: worker.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ An attempt begins once the disk has room for all that its job may bring and leav
 take of theirs. While there are any, a guard looks at the disk: below its floor, what nobody needs any more is deleted
 first; then, and while an attempt waits for room, every run keeps to what its job names, to the byte, and one that holds
 more ends as over its cap. Only where the disk is full and no run is over its cap, since something else fills it, the
-attempt that takes the most room is stopped, and tried again when there is room. Source: SPEC section "Worker".
+attempt that takes the most room is stopped, and tried again when there is room. Source: worker.md "Disk".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Stage four: store what an attempt made, pinned and read back; later, let it go.
 
-Source: SPEC section "Worker".
+Source: worker.md.
 """
 
 from __future__ import annotations

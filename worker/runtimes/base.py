@@ -1,7 +1,7 @@
 """What a runtime is asked and what it answers, the same for WebAssembly and for containers.
 
 A runtime never touches the chain or a store: it gets folders that are already filled, runs one unit, and says in
-typed form how that ended. Source: SPEC section "Worker".
+typed form how that ended. Source: worker.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The whole request to a Docker engine for one unit, built without asking it: every flag of the sandbox is here.
 
 What each flag denies, and how it shows inside, is in profiles. A flag that this machine cannot honour is still tested
-as a request. Source: SPEC section "Worker".
+as a request. Source: worker.md "Profile of a container".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The profile of each runtime: every rule that a guest lives under, with what it denies and how it is asked and seen.
 
-The rules themselves are in docker_request (a container), walls and wasm_child (a module's process); SPEC "Worker" has
+The rules themselves are in docker_request (a container), walls and wasm_child (a module's process); worker.md has
 these tables. A test walks them: each rule is looked at from inside a real guest and, where that can be, from outside,
 and a key of the engine's create call that belongs to no rule is refused.
 """

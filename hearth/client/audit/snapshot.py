@@ -1,6 +1,6 @@
 """A market's logs up to a final block as one file, from which whoever reads it begins: `hearth net snapshot`.
 
-Nobody has to believe it: a reader compares it with the chain before anything is taken (SPEC section "Page"). Its lines
+Nobody has to believe it: a reader compares it with the chain before anything is taken (page.md). Its lines
 are canonical JSON: the first says whose logs these are, each other one holds those of a range of blocks.
 """
 

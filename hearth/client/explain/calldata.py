@@ -146,7 +146,7 @@ def job_in(arguments: Arguments, network: Network) -> JobId:
 def four_words(job: bytes) -> str:
     """Return the last 44 bits of a job's id as four words of the English list of BIP-39.
 
-    They tell a mistake, and not a forger: see SPEC section "The independent check".
+    They tell a mistake, and not a forger: see page.md "The independent check".
     """
     from eth_account.hdaccount.mnemonic import get_wordlist
 

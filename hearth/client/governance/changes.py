@@ -40,7 +40,7 @@ BOUNDS: Final[dict[str, tuple[int, int | str]]] = {
     "key_timeout": (0, 65_535),
     "min_checkpoint": (0, 1_023),
 }
-"""The least and the most of a share or a span, or the field that is its most. Source: SPEC section "Parameters"."""
+"""The least and the most of a share or a span, or the field that is its most. Source: protocol.md "Parameters"."""
 KINDS: Final = {
     ChangeOp.SET_POLICY: "policy",
     ChangeOp.SET_MINIMUM_STAKE: "minimum-stake",
@@ -58,7 +58,7 @@ MAX_LOOKED: Final = 10_000
 To hide a change, as many others have to be queued before it: some 500 million gas.
 """
 _QUEUE: Final = "hearth gov queue --help"
-BOUNDS_HINT: Final = 'docs/SPEC.md, "Parameters", has the bounds; hearth net params'
+BOUNDS_HINT: Final = 'docs/protocol.md, "Parameters", has the bounds; hearth net params'
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Whoever names them chooses where they lead and how they answer. So each leads to public addresses alone (but on a local
 chain, where this machine itself may be meant), is asked by `GatewayStore` with all that it defends, and has a deadline
 for a block. One that fails again and again, or lies once, is asked no more; and all of them together may keep a reader
-waiting for so long only (`Patience`). Source: SPEC section "Result and report".
+waiting for so long only (`Patience`). Source: commands.md "Reading results".
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ def test_checkpoints__of_an_attempt_that_left_none__cannot_be_resumed(world: Wor
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("kind", ["native", "erc20"])
 def test_checkpoints__worked_example__is_to_the_unit(kind: str, ending: str) -> None:
-    """SPEC's example: 61 s at 333,333,333 a second and million; 40 s kept, so of the result's 30 s 21 s are billed."""
+    """protocol.md's: 61 s at 333,333,333 a second and million; 40 s kept, so of the result's 30 s 21 s are billed."""
     world = World(erc20=kind == "erc20", policy=replace(POLICY, min_price=1, min_keeper_fee=8))
     first, _ = other(world, "first", ask=250_000_001)
     second, operator = other(world, "second", ask=300_000_000)

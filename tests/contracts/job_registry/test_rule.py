@@ -478,7 +478,7 @@ EXAMPLE = replace(POLICY, min_price=0, min_keeper_fee=8)
 
 
 def _worked(kind: str, **overrides: Any) -> tuple[World, Terms]:
-    """Submit the unit of SPEC's worked example, its tip paid, 17 fuel seconds used."""
+    """Submit the unit of the protocol's worked example, its tip paid, 17 fuel seconds used."""
     world = World(erc20=kind == "erc20", policy=EXAMPLE)
     node = world.register(ask=250_000_001)
     base: dict[str, Any] = dict(

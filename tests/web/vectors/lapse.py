@@ -77,7 +77,7 @@ def _written(case: Case) -> dict[str, Any]:
 
 
 def _worked_example(random: Random) -> list[Case]:
-    """Return the open claims of SPEC section "Matching": a ceiling of a million under the public policy."""
+    """Return the open claims of protocol.md "Matching": a ceiling of a million under the public policy."""
     policy = PUBLIC.policy
     terms = replace(_drawn.drawn_terms(random, policy), ceiling=1_000_000, match_window=15)
     unit = Unit(State.OPEN, started=NOW)

@@ -1,4 +1,4 @@
-"""The market's money: the worked example of SPEC, and drawn terms, units and checkpoints, each function's result."""
+"""Money: the worked example of protocol.md, and drawn terms, units and checkpoints, each function's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores, and keys in which a lot breaks ties: the worked example of SPEC section "Matching", and drawn ones."""
+"""Scores, and keys in which a lot breaks ties: the worked example of protocol.md "Matching", and drawn ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Errors that a person reads: a code of the library (SPEC, "Commands"), one sentence that says what is wrong, and what
+// Errors that a person reads: a code of the library (commands.md "Commands"), one sentence that says what is wrong, and what
 // to do next. Everything the page refuses is one of these; anything else that is thrown is a fault of the page.
 
 import { oneLine } from "./text";

@@ -1,4 +1,4 @@
-// What the states of units and jobs mean, one sentence each: the page's own words for SPEC, "States". The words are those of
+// What the states of units and jobs mean, one sentence each: the page's own words for protocol.md "States". The words are those of
 // the commands.
 
 import type { END_WORDS, JOB_WORDS } from "../generated/states";

@@ -1,6 +1,6 @@
 // What a worker stored of a unit: the result, which is held against the chain, and the report, which is its worker's
 // word alone. Mirrors `check_result`, `contradicts` and the reading of reports of hearth/client/job/results.py
-// (SPEC, "Result and report"; worker/attempt/results.py writes both).
+// (protocol.md "Result and report"; worker/attempt/results.py writes both).
 
 import { FAR_MOMENT, MAX_DETAIL } from "../generated/results";
 import { type Bytes, type Cid, parseCid } from "./cid";

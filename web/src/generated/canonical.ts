@@ -1,4 +1,4 @@
-// What bounds a canonical document (SPEC, "Result and report"; hearth/storage/canonical.py).
+// What bounds a canonical document (protocol.md "Result and report"; hearth/storage/canonical.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/canonical.py.
 
 export const MAX_DOCUMENT_BYTES = 1048576 as const;

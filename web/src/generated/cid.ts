@@ -1,4 +1,4 @@
-// What a CID may be made of (SPEC, "Job spec"; hearth/storage/cid.py).
+// What a CID may be made of (protocol.md "Job spec"; hearth/storage/cid.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/cid.py.
 
 export const RAW = 85 as const;

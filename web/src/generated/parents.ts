@@ -1,4 +1,4 @@
-// How a job ends, and the end that another one waits for (SPEC, "Parents"; hearth/protocol/parents.py).
+// How a job ends, and the end that another one waits for (protocol.md "Parents"; hearth/protocol/parents.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/parents.py.
 
 export const CONDITION = { SUCCESS: 1, FAILURE: 2, ALWAYS: 3 } as const;

@@ -1,4 +1,4 @@
-// What bounds a result and a report when they are read (SPEC, "Result and report"; hearth/client/job/results.py).
+// What bounds a result and a report that are read (commands.md "Reading results"; hearth/client/job/results.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/results.py.
 
 export const MAX_DETAIL = 4096 as const;

@@ -1,4 +1,4 @@
-// The lane table: what stands at which bit of the chain's words (SPEC, "Words"; hearth/protocol/words.py).
+// The lane table: what stands at which bit of the chain's words (protocol.md "Words"; hearth/protocol/words.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/words.py.
 
 export const WORDS = {

@@ -1,4 +1,4 @@
-// Where the page lies decides whether it may ask a wallet to sign (SPEC, "Page").
+// Where the page lies decides whether it may ask a wallet to sign (page.md).
 
 import { HearthError } from "../core/errors";
 import { sharedOrigin } from "../data/origin";
