@@ -29,7 +29,7 @@ PAGE = ROOT / "docs" / "GAS.md"
 SLOT_GAS: Final = 97_920
 """What a new storage slot costs under Amsterdam's rules beside the write: 64 bytes of state at 1,530."""
 CEILINGS: Final = {"post": 195_000}
-"""Under Amsterdam's rules; docs/decisions/0072 says why it is not the 190,000 that were asked for."""
+"""Under Amsterdam's rules; docs/decisions/0031 says why it is not the 190,000 that were asked for."""
 BY_CHANCE: Final = 1_500
 """What one call may differ by between two runs under the same rules: a ramp moves with the seconds that passed."""
 ASKED: Final = {"post": 190_000}
@@ -194,7 +194,7 @@ each for a proposal, a judge, a checkpoint, and a unit of an array. Deploying ta
 (Osaka's: {deploy(osaka)}), most of it for the code's bytes.
 
 A post's {total:,} under Amsterdam's rules (ceiling {CEILINGS["post"]:,}; the {asked:,} that were asked for are not
-held, see decision 0072) go to:
+held, see decision 0031) go to:
 
 | what for | gas |
 |---|---:|

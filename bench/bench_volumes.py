@@ -1,6 +1,6 @@
 """Measure what a disk for each slot costs in time: to make it, to write to it, and to empty it for the next attempt.
 
-A worker without volumes is protected by looks alone (decision 0097). These figures say what it would cost to give each
+A worker without volumes is protected by looks alone (decision 0017). These figures say what it would cost to give each
 a volume by default. Needs root, and as much free disk as the largest size. Written to bench/results/volumes.json with
 the machine's description; absolute times are reported, never asserted.
 """

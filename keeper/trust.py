@@ -4,7 +4,7 @@ A proposal costs its gas and pays its tip only where the node acks. A lapse cost
 submitter and a node in league could draw proposals without end. What became of them is on chain, and which are ours in
 the journal of transactions, so that a restart or a reorg changes nothing. Others' proposals do not count, whomever they
 name as payee: somebody could ack some of his own to be trusted with ours, or let some lapse to have a job rest. Source:
-docs/decisions/0040-whom-a-keeper-proposes.md.
+docs/decisions/0021-propose-by-a-keepers-own-record.md.
 """
 
 from __future__ import annotations

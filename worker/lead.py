@@ -2,7 +2,7 @@
 
 Block times, a slow provider and a loaded machine all show in one figure: the time from when a transaction was due until
 this process saw it mined. Beats are measured too, so it is known before the first lease and follows what changes.
-Source: docs/decisions/0044-what-is-late-is-given-back-in-time.md.
+Source: docs/decisions/0018-take-only-work-that-pays-and-fits.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What an image's name alone says: which registry is asked for it, and all the ways to write it; pure.
 
 A name is not yet an address: what a name that only a pattern allows resolves to is looked at before a pull
-(`worker.runtimes.docker_images`). Source: docs/decisions/0026-whose-images-and-whose-files.md,
-0035-what-a-provider-refuses.md.
+(`worker.runtimes.docker_images`). Source: docs/decisions/0016-run-containers-behind-seen-walls.md,
+0018-take-only-work-that-pays-and-fits.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ While a worker runs, its key signs in its process alone. A command that needs th
 
 A rename decides whose a call is, so a command that gives up knows whether it will be sent. NAME is the digest of the
 call, so the same command run again meets the call that it left; the `id` inside, drawn once, is the call's key in the
-transaction journal, so a process that starts again does not send it twice. Source: docs/decisions/0020.
+transaction journal, so a process that starts again does not send it twice. Source: docs/decisions/0019.
 """
 
 from __future__ import annotations

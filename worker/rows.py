@@ -3,7 +3,7 @@
 Own leases are read at every block, and those for which something is gathered here: what is not read would look lost.
 All other open leases share PAGES calls a block, first those that this node was proposed for, since an ack has its time,
 then each job in its turn, whoever read it least recently first. So a stranger's arrays cost others' a wait, and nobody
-a beat or an ack. Source: docs/decisions/0039-what-a-round-reads.md.
+a beat or an ack. Source: docs/decisions/0020-bound-what-a-round-reads.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ it is asked too often has not failed: it is left alone for as long as it wants, 
 
 What all honest providers must answer alike (a block, a read pinned to one, logs) counts where more than half of those
 that answer say it: of three, one that lies is outvoted and set aside; of two, a contradiction is NO_QUORUM; one alone
-is believed. Why so: docs/decisions/0025-which-provider-is-believed.md, 0030-how-often-a-provider-is-asked.md.
+is believed. Why so: docs/decisions/0028-believe-the-majority-of-providers.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What an answer may cost, and which provider is left alone for a while, is as for every other request. Which of several
 providers is believed is not: web3's methods name no block, so the first that answers is.
-Source: docs/decisions/0025-which-provider-is-believed.md.
+Source: docs/decisions/0028-believe-the-majority-of-providers.md.
 """
 
 from __future__ import annotations

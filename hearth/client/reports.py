@@ -10,7 +10,7 @@ Unless a key says otherwise:
 - addresses, job ids and transaction hashes are lower-case hex with 0x; other digests are hex without it;
 - names of states, outcomes, gates and runtimes are those of docs/protocol.md in lower case.
 
-The exported JSON Schemas are docs/schemas (`python -m tools.schemas`). docs/decisions/0019 says why these are
+The exported JSON Schemas are docs/schemas (`python -m tools.schemas`). docs/decisions/0030 says why these are
 TypedDicts. They are imported for their types only: no command pays for typing_extensions.
 """
 

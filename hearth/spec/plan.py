@@ -161,7 +161,7 @@ def _check_most(prices: Prices, asset: Asset, runtime: str, at_most: int) -> Non
 def billing_of(spec: JobSpec) -> Billing:
     """Return how seconds are counted; auto is fuel where it is counted and no checkpoint is kept, else metered.
 
-    Source: docs/decisions/0021-which-billing-is-chosen.md.
+    Source: docs/decisions/0004-bill-containers-by-time.md.
     """
     if spec.price.billing != "auto":
         return Billing[spec.price.billing.upper()]

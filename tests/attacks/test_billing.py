@@ -1,7 +1,7 @@
 """Attack: earning by the clock. What a worker gains by stretching a metered unit, or by ending a fixed one early, and
 what a submitter gains by cancelling a unit whose result is on its way.
 
-Why containers are metered by default (docs/decisions/0021-which-billing-is-chosen.md) rests on these figures.
+Why containers are metered by default (docs/decisions/0004-bill-containers-by-time.md) rests on these figures.
 """
 
 from __future__ import annotations

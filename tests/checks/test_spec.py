@@ -53,7 +53,7 @@ from worker.runtimes.wasi_files import MAX_LISTED
 ROOT = Path(__file__).parents[2]
 PAGES = {
     path.name: path.read_text(encoding="utf-8")
-    for name in ("protocol", "commands", "page", "worker", "keeper-program", "glossary", "threats")
+    for name in ("protocol", "commands", "page", "worker", "keeper-program", "GLOSSARY", "threats")
     for path in [ROOT / "docs" / f"{name}.md"]
 }
 """The pages that say what must be so."""
@@ -820,13 +820,3 @@ def test_compiler__rules__are_the_checkers() -> None:
     rules = set(re.findall(r'[pP]roblem\((?:\s*[\w.]+,)+\s*"([a-z-]+)",', source)) - {"compile"}
     shown = {rule for row in tables(section("Compiler", page="threats.md"))[0] for rule in row[0].split(", ")}
     assert len(rules) > 10 and shown == rules
-
-
-def test_decisions__records__are_numbered_and_name_real_files() -> None:
-    records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
-    for path in records:
-        text = path.read_text(encoding="utf-8")
-        assert re.match(rf"# {path.name[:4]} \S", text) and "**Decided" in text and "**Why.**" in text, path.name
-        named = re.findall(r"`((?:tests|tools|hearth|docs|contracts|worker)/[\w/.-]+\.\w+)`", text)
-        assert [name for name in named if not (ROOT / name).is_file()] == [], path.name

@@ -2,5 +2,5 @@
 
 `sources` says which tests a source has, `operators` reads one and lists its mutants, `build` compiles one, `run` plays
 the tests against it in a forked process, `record` keeps and counts the results.
-docs/decisions/0074-mutants-by-operators.md says what is counted how.
+docs/decisions/0033-measure-tests-by-mutants.md says what is counted how.
 """

@@ -1,4 +1,4 @@
-"""Zones and the classes of round trips between them (protocol.md "Matching"; hearth/protocol/zones.py)."""
+"""Zones and the classes of round trips between them (docs/GLOSSARY.md; hearth/protocol/zones.py)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a cancelled unit hands in within its notice, pure: its logs and outputs so far, for no more than `close` takes.
 
 A `close` names no documents, so what was paid for would be lost. A submit names them; what it pays depends on the
-billing. Source: docs/decisions/0098-a-cancelled-unit-hands-in-what-it-has.md.
+billing. Source: docs/decisions/0007-price-each-early-end-of-a-lease.md.
 """
 
 from __future__ import annotations

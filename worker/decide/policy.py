@@ -2,7 +2,7 @@
 
 A rule holds before anything is sent for a job: before a claim, a proposal of this node, and the ack of a proposal that
 somebody else made. Of a lease that the node holds none is asked: its bond is at stake, whatever the settings say by
-then. Source: docs/decisions/0035-what-a-provider-refuses.md.
+then. Source: docs/decisions/0018-take-only-work-that-pays-and-fits.md.
 """
 
 from __future__ import annotations

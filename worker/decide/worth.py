@@ -4,7 +4,7 @@ A submitter chooses how long a unit bills, and may cancel it. One that ends at o
 can hold a million of those: so the first unit of a job shows what the next ones are worth, and what still runs has
 brought nothing yet. Whatever the submitter does, a job's units have then cost the node at most what they brought and
 one unit's gas. What gas each of its calls uses is in hearth.protocol.gas.
-Source: docs/decisions/0041-what-runs-has-paid-nothing.md.
+Source: docs/decisions/0018-take-only-work-that-pays-and-fits.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The engine fetches, unpacks and keeps an image; the worker chooses the registry, watches, and ends a pull by closing its
 connection. What a registry or the engine says goes to the worker's log: a result holds sentences of ours alone.
-Source: worker.md "docker", docs/decisions/0026-whose-images-and-whose-files.md.
+Source: worker.md "docker", docs/decisions/0016-run-containers-behind-seen-walls.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 No figure is invented. The rate is the middle ask of the workers that can take the job, none above its ceiling. The
 seconds are those that units of the very same spec took, posted from here and settled on this chain: their inputs and
 their program were these. Where one of the two is not known, there is a ceiling and no expectation.
-Source: protocol.md "Money"; docs/decisions/0021-which-billing-is-chosen.md says why.
+Source: protocol.md "Money"; docs/decisions/0004-bill-containers-by-time.md says why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Zones and the classes of round trips between them (protocol.md "Matching"; hearth/protocol/zones.py).
+// Zones and the classes of round trips between them (docs/GLOSSARY.md; hearth/protocol/zones.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/zones.py.
 
 export const ZONES = [
