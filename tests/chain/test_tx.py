@@ -128,12 +128,36 @@ def test_send__from_many_threads__every_nonce_is_used_once(rig: Rig) -> None:
     assert [tx.nonce for tx in rig.chain.pending] == list(range(8))
 
 
-def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, dry_run=True)
-    outcome = rig.sender.send(CALL, key="k")
-    assert outcome.tx_hash is None and outcome.gas_used == 72_000 and outcome.fee > 0
-    assert rig.chain.sent == [] and rig.journal.find("k") is None
+@pytest.mark.parametrize("estimate", [0, 5_000])
+@pytest.mark.parametrize("cap", [MAX_FEE, GWEI])
+def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path, estimate: int, cap: int) -> None:
+    rig = Rig(tmp_path, dry_run=True, max_fee=cap)
+    rig.chain.rollup_estimate = estimate
+    pending = rig.sender.start(CALL, key="k")
+    outcome = rig.sender.finish(pending)
+    price = min(rig.chain.base_fee + rig.chain.priority_fee, cap)
+    assert outcome.tx_hash is None and outcome.gas_used == 72_000 and outcome.fee == 72_000 * price + estimate
+    assert (outcome.key, outcome.label, outcome.repeated) == ("k", CALL.label, False)
+    assert (pending.intent.key, pending.intent.call) == ("k", CALL)
+    assert rig.chain.sent == [] and rig.journal.find("k") is None and rig.now == 0
     rig.journal.close()
+
+
+@pytest.mark.parametrize("spare", [0, 30_000])
+def test_start__gas__is_the_estimate_with_its_margin_and_what_is_spared(rig: Rig, spare: int) -> None:
+    rig.sender.config = replace(rig.config, gas_margin_bps=15_000)
+    rig.sender.start(CALL, key="k", spare_gas=spare)
+    assert [tx.gas for tx in rig.chain.pending] == [rig.chain.gas_estimate * 3 // 2 + spare]
+
+
+@pytest.mark.parametrize("nonce", [0, 1])
+def test_start__call_names_its_nonce__another_one_signs_nothing_and_frees_the_key(rig: Rig, nonce: int) -> None:
+    if nonce:
+        with pytest.raises(ChainError, match="is for nonce 1 of .*, whose next one is 0") as caught:
+            rig.sender.start(CALL, key="k", nonce=nonce)
+        assert caught.value.code == "NONCE_TAKEN" and rig.state("k") is TxState.FAILED and rig.chain.sent == []
+    rig.sender.start(CALL, key="k", nonce=0)
+    assert [tx.nonce for tx in rig.chain.pending] == [0]
 
 
 # ---- refusals before a signature ----
@@ -160,7 +184,9 @@ def test_send__balance_short_of_value_or_gas__says_by_how_much(rig: Rig, balance
     needed = value + (gas if balance >= value else 0)
     assert int(error.details["short_by"]) == needed - balance
     assert error.details["address"] == ADDRESS and error.details["chain_id"] == 31337
+    assert (error.details["balance"], error.details["needed"]) == (str(balance), str(needed))
     assert ADDRESS in error.message and "ETH" in error.message and error.exit_code == 6
+    assert ("for gas" in error.message) == (balance >= value) and ("for jobs.claim" in error.message) == (value > 0)
     assert rig.chain.sent == [] and rig.journal.find("k") is None
 
 
@@ -175,6 +201,9 @@ def test_send__base_fee_above_the_cap__waits_instead(rig: Rig) -> None:
     with pytest.raises(ChainError) as caught:
         rig.sender.send(CALL, key="k")
     assert caught.value.code == "FEE_CAP" and rig.chain.sent == []
+    assert caught.value.details["for_all"] is True, "no other call may be sent either"
+    rig.chain.base_fee = rig.config.max_fee
+    assert rig.sender.start(CALL, key="k").intent.state is TxState.BROADCAST
 
 
 # ---- what a pool can answer ----
@@ -373,8 +402,16 @@ def test_reconcile__crash_after_broadcast__finds_the_receipt(rig: Rig) -> None:
 def test_reconcile__crash_before_signing__frees_the_key(rig: Rig) -> None:
     rig.journal.intend("k", CALL)
     rig.crash()
-    assert rig.sender.reconcile().dropped == 1
+    assert rig.sender.reconcile().dropped == 1 and rig.state("k") is TxState.FAILED
+    assert rig.sender.reconcile().dropped == 0
     assert rig.sender.send(CALL, key="k").tx_hash is not None
+
+
+def test_start__crash_before_signing_and_nobody_reconciled__sends_it_once(rig: Rig) -> None:
+    rig.journal.intend("k", CALL)
+    rig.crash()
+    assert rig.sender.send(CALL, key="k").tx_hash is not None
+    assert rig.journal.intents(TxState.INTENT) == [] and len(rig.mined()) == 1
 
 
 def test_reconcile__journal_lost_with_the_key_kept__adopts_the_chains_nonce(rig: Rig) -> None:
@@ -730,6 +767,31 @@ def test_send__pool_beyond_reason__is_refused_and_nothing_signed(rig: Rig, monke
     assert [tx.nonce for tx in rig.mined()] == [0]
 
 
+@pytest.mark.parametrize(
+    ("waiting", "mined", "pending", "is_believed"),
+    [
+        (2, 0, 2 + MAX_GAP, True),
+        (2, 0, 3 + MAX_GAP, False),
+        (0, 3, 3 + MAX_GAP, True),
+        (0, 3, 4 + MAX_GAP, False),
+        (2, 0, 1, True),
+    ],
+)
+def test_start__nonce_that_an_rpc_names__may_be_a_full_pool_ahead_of_the_journal_or_of_what_is_mined(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, waiting: int, mined: int, pending: int, is_believed: bool
+) -> None:
+    for number in range(waiting):
+        rig.sender.start(CALL, key=str(number))
+    with monkeypatch.context() as lying:
+        lie_about_nonces(rig, lying, mined, pending)
+        if is_believed:
+            assert rig.sender.start(CALL, key="k").intent.nonce == max(waiting, pending)
+        else:
+            with pytest.raises(ChainError, match=f"has {pending - mined} transactions waiting") as caught:
+                rig.sender.start(CALL, key="k")
+            assert caught.value.code == "RPC_LIES" and len(rig.chain.sent) == waiting
+
+
 @pytest.mark.parametrize("crash", [True, False])
 def test_send__nonce_out_of_reach_was_signed__is_given_up_and_the_key_goes_on(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, crash: bool
@@ -835,6 +897,7 @@ def test_start__ceiling_below_the_base_fee__is_refused_before_a_signature(rig: R
     with pytest.raises(ChainError) as caught:
         rig.sender.start(CALL, key="k", ceiling=29 * GWEI)
     assert caught.value.code == "FEE_CAP" and caught.value.retryable and rig.chain.sent == []
+    assert caught.value.details["for_all"] is False, "what is worth more may be sent"
     assert rig.sender.start(OTHER, key="l").intent.state is TxState.BROADCAST
 
 
@@ -867,6 +930,78 @@ def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_
     assert (second.nonce, second.data) == (1, OTHER.data)
     with pytest.raises(RefusedError, match="too dear"):
         rig.sender.finish(claim)
+
+
+@pytest.mark.parametrize(
+    ("cap", "ceiling", "base_fee", "is_parked"),
+    [
+        (MAX_FEE, 20, 20, False),
+        (MAX_FEE, 20, 21, True),
+        (MAX_FEE, None, 100, False),
+        (3, None, 3, False),
+        (3, None, 4, True),
+    ],
+)
+def test_is_parked__bids_less_than_the_base_fee_and_may_not_bid_more(
+    tmp_path: Path, cap: int, ceiling: int | None, base_fee: int, is_parked: bool
+) -> None:
+    rig = Rig(tmp_path, max_fee=cap if cap == MAX_FEE else cap * GWEI)
+    rig.chain.base_fee = 12 * GWEI if ceiling else GWEI
+    intent = rig.sender.start(CALL, key="k", ceiling=ceiling and ceiling * GWEI).intent
+    if cap != MAX_FEE:
+        rig.chain.base_fee = 3 * GWEI
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    assert rig.sender.is_parked(intent, base_fee * GWEI) is is_parked
+    rig.journal.close()
+
+
+def test_cancel__waits_behind_a_ceiling__uses_its_nonce_up_at_a_fee_that_others_pay(rig: Rig) -> None:
+    intent = rig.sender.start(CALL, key="k", ceiling=20 * GWEI).intent
+    rig.chain.base_fee = 100 * GWEI
+    assert rig.sender.is_parked(intent, rig.chain.base_fee)
+    rig.sender.cancel(intent)
+    assert not rig.sender.is_parked(intent, 10**6 * GWEI), "a cancel has no ceiling"
+    rig.chain.mine()
+    (tx,) = rig.mined()
+    assert (tx.nonce, tx.to, tx.value, tx.data, tx.gas) == (0, ADDRESS, 0, b"", 21_000)
+    assert rig.sender.reconcile().failed == 1 and rig.state("k") is TxState.FAILED
+
+
+def test_cancel__no_pool_would_take_what_may_be_bid__leaves_it_waiting(rig: Rig) -> None:
+    rig.chain.base_fee = rig.config.max_fee
+    intent = rig.sender.start(CALL, key="k").intent
+    rig.sender.cancel(intent)
+    assert len(rig.chain.sent) == 1 and rig.state("k") is TxState.BROADCAST
+
+
+@pytest.mark.parametrize("ceiling", [None, 40 * GWEI])
+@pytest.mark.parametrize("seen", [0, 10**9])
+def test_why_capped__price_or_budget__says_which_from_the_first_wei_on(
+    tmp_path: Path, ceiling: int | None, seen: int
+) -> None:
+    rig = Rig(tmp_path)
+    if seen:
+        rig.chain.rollup_fee_of = lambda tx: seen
+        rig.sender.send(CALL, key="first")
+    gas, price = 50_000, 8 * GWEI
+    needed, spent = gas * price + seen, rig.journal.spent()
+    budget = needed + spent if ceiling is None else -(-(needed + spent) * 4 // 3)
+    most = rig.config.max_fee if ceiling is None else ceiling
+    assert rig.sender.why_capped(most, gas, ceiling) == "", "no budget"
+    told = rig.sender.why_capped(most + 1, gas, ceiling)
+    assert "base fee" in told and ("its share of" in told) == (ceiling is not None)
+    rig.sender.config = replace(rig.config, day_budget=budget)
+    assert rig.sender.why_capped(price, gas, ceiling) == ""
+    rig.sender.config = replace(rig.config, day_budget=budget - 1)
+    assert "24 hours" in rig.sender.why_capped(price, gas, ceiling)
+    rig.journal.close()
+
+
+@pytest.mark.parametrize("named", [None, 7 * GWEI])
+def test_base_fee__head_without_one__is_what_gas_costs_now(rig: Rig, named: int | None) -> None:
+    head = replace(rig.chain.head(), base_fee=named)
+    assert rig.sender.base_fee(head) == (named or rig.chain.base_fee)
 
 
 def test_replace__cancelled_once__stays_a_cancel_though_the_call_would_do_again(rig: Rig) -> None:
