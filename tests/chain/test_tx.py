@@ -153,7 +153,7 @@ def test_start__gas__is_the_estimate_with_its_margin_and_what_is_spared(rig: Rig
 @pytest.mark.parametrize("nonce", [0, 1])
 def test_start__call_names_its_nonce__another_one_signs_nothing_and_frees_the_key(rig: Rig, nonce: int) -> None:
     if nonce:
-        with pytest.raises(ChainError, match="is for nonce 1 of .*, whose next one is 0") as caught:
+        with pytest.raises(ChainError, match=r"is for nonce 1 of .*, whose next one is 0") as caught:
             rig.sender.start(CALL, key="k", nonce=nonce)
         assert caught.value.code == "NONCE_TAKEN" and rig.state("k") is TxState.FAILED and rig.chain.sent == []
     rig.sender.start(CALL, key="k", nonce=0)
