@@ -35,6 +35,7 @@ from hearth.storage.stores import (
     StoreStatus,
     open_store,
 )
+from hearth.storage.stores.chain import COOL_DOWN_SECONDS
 from hearth.storage.unixfs import Link, ReadLimits, encode_dag_node
 from tests.kit.disks import MIB, fill, small_disk
 from tests.storage.unixfs_cases import kubo_api
@@ -607,6 +608,41 @@ def test_chain__store_that_was_down__asked_last_for_a_while() -> None:
     assert broken.calls == 2
 
 
+def clock_of(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Give a chain's stores a clock that a test moves; a machine's own begins at zero."""
+    now = [0.0]
+    monkeypatch.setattr("hearth.storage.stores.chain.time", Mock(monotonic=lambda: now[0]))
+    return now
+
+
+def test_chain__store_that_was_down__is_asked_in_its_turn_again_when_it_has_cooled_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = clock_of(monkeypatch)
+    first, second = BrokenStore("first"), MemoryStore("second")
+    cid = second.put_block(b"x")
+    chain = Chain([first, second])
+    asked = []
+    for now[0] in (0.0, COOL_DOWN_SECONDS - 1, COOL_DOWN_SECONDS, COOL_DOWN_SECONDS + 1):
+        assert chain.get_block(cid) == b"x"
+        asked.append(first.calls)
+    assert asked == [1, 1, 2, 2]
+
+
+def test_chain__mirror_that_was_down__is_written_to_again_when_it_has_cooled_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = clock_of(monkeypatch)
+    broken, whole = BrokenStore("broken"), MemoryStore("whole")
+    chain = Chain([MemoryStore("first"), broken, whole], mirrors=2)
+    asked = []
+    for now[0] in (0.0, COOL_DOWN_SECONDS - 1, COOL_DOWN_SECONDS, COOL_DOWN_SECONDS + 1):
+        cid = chain.put_block(str(now[0]).encode())
+        assert whole.has(cid), "from the first second on"
+        asked.append(broken.calls)
+    assert asked == [1, 1, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("kinds", "error"),
     [
@@ -621,7 +657,9 @@ def test_chain__nobody_has_it__the_gravest_reason_and_all_of_them(kinds: list[st
     made = {"empty": MemoryStore("empty"), "broken": BrokenStore(), "liar": liar}
     with pytest.raises(error) as caught:
         Chain([made[kind] for kind in kinds]).get_block(ABSENT)
-    assert len(caught.value.details["reasons"]) == len(kinds)
+    codes = {"empty": "BLOCK_MISSING", "broken": "STORE_DOWN", "liar": "BLOCK_CORRUPT"}
+    assert sorted(caught.value.details["reasons"]) == sorted(codes[kind] for kind in kinds)
+    assert caught.value.details["cid"] == str(ABSENT)
     assert all(f"memory:{kind}" in caught.value.message or kind == "liar" for kind in kinds)
 
 
@@ -797,6 +835,32 @@ def test_chain__status__names_every_store() -> None:
     assert (status.reachable, status.writable) == (True, True)
     assert "switched off" in status.detail
     assert "memory:m" in status.detail
+    down = Chain([BrokenStore()]).status()
+    assert (down.reachable, down.writable) == (False, False)
+
+
+def test_chain__of_no_store__is_none() -> None:
+    with pytest.raises(ValueError, match="needs a store"):
+        Chain([])
+
+
+def test_chain__closed__closes_every_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    stores, closed = [MemoryStore(name) for name in "12"], []
+    for store in stores:
+        monkeypatch.setattr(store, "close", lambda store=store: closed.append(store))
+    Chain(stores).close()
+    assert closed == stores
+
+
+def test_chain__collect__clears_what_it_writes_to_and_no_other(tmp_path: Path) -> None:
+    first, mirror, other = (FolderStore(tmp_path / name) for name in ("first", "mirror", "other"))
+    chain = Chain([first, mirror, other], mirrors=1)
+    other.put_block(b"not ours")
+    chain.put_block(b"1234")
+    for store in (first, mirror, other):
+        age(store, 10_000)
+    assert chain.collect() == 8
+    assert [len(block_files(store)) for store in (first, mirror, other)] == [0, 0, 1]
 
 
 @given(st.lists(st.sampled_from(["ok", "missing", "down", "corrupt"]), min_size=1, max_size=4))

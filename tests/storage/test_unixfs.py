@@ -31,7 +31,7 @@ from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import MemoryStore
-from hearth.storage.unixfs import Entry, Link, ReadLimits
+from hearth.storage.unixfs import Entry, Link, ReadLimits, reader
 from tests.kit.require import require
 from tests.storage.unixfs_cases import (
     ROOT,
@@ -641,11 +641,17 @@ def python_path() -> dict[str, str]:
 def test_export__hostile_name__refused_and_nothing_written(tmp_path: Path, name: bytes) -> None:
     store = MemoryStore()
     leaf = store.put_block(b"evil")
-    for root in (directory(store, (name, leaf)), directory(store, (b"d", directory(store, (name, leaf))))):
-        with pytest.raises(UnsafePath):
-            unixfs.export(root, store, tmp_path / "out")
-        with pytest.raises(UnsafePath):
-            list(unixfs.walk(root, store))
+    below = directory(store, (b"d", directory(store, (name, leaf))))
+    for root in (directory(store, (name, leaf)), below):
+        for act in (
+            lambda root: unixfs.export(root, store, tmp_path / "out"),
+            lambda root: list(unixfs.walk(root, store)),
+            lambda root: unixfs.count_entries(root, store),
+            lambda root: unixfs.resolve(root, "d/x" if root == below else "x", store),
+        ):
+            with pytest.raises(UnsafePath) as caught:
+                act(root)
+            assert caught.value.details["path"] == f"{'d' if root == below else '.'}/{name[:80]!r}"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -1078,6 +1084,25 @@ def test_export__honest_tree__asks_for_each_node_once(tmp_path: Path) -> None:
     assert source.asked == 2 + 9  # a leaf is read where it is written
 
 
+def test_nodes__more_than_are_held__those_that_were_held_longest_go() -> None:
+    nodes, node = reader.Nodes(), unixfs.decode_dag_node(*decoded(data(1)))
+    third = reader.NODES_BYTES // 3
+    names = [cids.of(b"%d" % number, cids.DAG_PB) for number in range(5)]
+    for name in names[:3]:
+        nodes.keep(name, node, third)
+    assert [nodes.get(name) for name in names[:3]] == [(node, third)] * 3
+    nodes.keep(names[3], node, third)
+    assert [nodes.get(name) is not None for name in names] == [False, True, True, True, False]
+    nodes.keep(names[4], node, 3 * third)
+    assert [nodes.get(name) is not None for name in names] == [False] * 4 + [True]
+
+
+def decoded(message: bytes) -> tuple[Cid, bytes]:
+    """Return a node's name and block."""
+    block = field(1, message)
+    return cids.of(block, cids.DAG_PB), block
+
+
 def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:
     """Parsing costs time too: 2 MiB of links to nothing, over and over, is no file of a few bytes."""
     store = MemoryStore()
@@ -1108,8 +1133,9 @@ def test_read_file__part_not_as_long_as_declared__block_corrupt(actual: bytes) -
     store = MemoryStore()
     for part in (store.put_block(actual), put(store, data(2, actual, len(actual)))):
         root = put(store, data(2, None, 2, (2,)), (b"", part))
-        with pytest.raises(BlockCorrupt, match="declares 2"):
+        with pytest.raises(BlockCorrupt, match="declares 2") as caught:
             list(unixfs.read_file(root, store))
+        assert caught.value.details["cid"] == str(part)
 
 
 def test_read_file__directory_or_shard_as_part__block_corrupt() -> None:
