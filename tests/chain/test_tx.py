@@ -140,7 +140,20 @@ def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path, estimate: in
     assert (outcome.key, outcome.label, outcome.repeated) == ("k", CALL.label, False)
     assert (pending.intent.key, pending.intent.call) == ("k", CALL)
     assert rig.chain.sent == [] and rig.journal.find("k") is None and rig.now == 0
+    rig.sender.config = replace(rig.config, dry_run=False)
+    rig.sender.start(CALL, key="sent")
+    assert rig.journal.attempts(pending.intent) == [], "what was not sent is none of the journal"
     rig.journal.close()
+
+
+def test_sender__told_which_chain__does_not_ask_for_it(rig: Rig) -> None:
+    rig.chain.counts.clear()
+    sender = Sender(rig.chain, ACCOUNT, rig.journal, rig.config, chain_id=5)
+    assert rig.chain.counts["chain_id"] == 0
+    rig.chain.set_balance(ADDRESS, 0)
+    with pytest.raises(FundsError, match="on chain 5 is short") as caught:
+        sender.start(CALL, key="k")
+    assert caught.value.details["chain_id"] == 5
 
 
 @pytest.mark.parametrize("spare", [0, 30_000])
@@ -990,7 +1003,7 @@ def test_why_capped__price_or_budget__says_which_from_the_first_wei_on(
     most = rig.config.max_fee if ceiling is None else ceiling
     assert rig.sender.why_capped(most, gas, ceiling) == "", "no budget"
     told = rig.sender.why_capped(most + 1, gas, ceiling)
-    assert "base fee" in told and ("its share of" in told) == (ceiling is not None)
+    assert told.endswith(f"{most // GWEI:,} gwei") and ("its share of" in told) == (ceiling is not None)
     rig.sender.config = replace(rig.config, day_budget=budget)
     assert rig.sender.why_capped(price, gas, ceiling) == ""
     rig.sender.config = replace(rig.config, day_budget=budget - 1)
