@@ -128,11 +128,12 @@ def test_send__from_many_threads__every_nonce_is_used_once(rig: Rig) -> None:
     assert [tx.nonce for tx in rig.chain.pending] == list(range(8))
 
 
-@pytest.mark.parametrize("estimate", [0, 5_000])
+@pytest.mark.parametrize("beside", [0, 3])
 @pytest.mark.parametrize("cap", [MAX_FEE, GWEI])
-def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path, estimate: int, cap: int) -> None:
+def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path, beside: int, cap: int) -> None:
     rig = Rig(tmp_path, dry_run=True, max_fee=cap)
-    rig.chain.rollup_estimate = estimate
+    rig.chain.rollup_fee = lambda data, gas: beside * len(data) * gas  # type: ignore[method-assign]
+    estimate = beside * len(CALL.data) * 72_000
     pending = rig.sender.start(CALL, key="k")
     outcome = rig.sender.finish(pending)
     price = min(rig.chain.base_fee + rig.chain.priority_fee, cap)
@@ -482,6 +483,13 @@ def test_reconcile__reorg_removes_the_block__waits_and_is_mined_once_more(rig: R
     assert len(rig.mined()) == 1
 
 
+def test_reconcile__another_block_at_its_height__is_a_reorg_whoever_asks(rig: Rig) -> None:
+    rig.chain.mine(count=3)
+    rig.sender.send(CALL, key="k")
+    rig.chain.reorg(1, remine=[[]])
+    assert rig.sender.reconcile().reorged == 1 and rig.state("k") is TxState.BROADCAST
+
+
 def test_start__reorg_that_nobody_noticed__is_noticed_by_the_same_key(rig: Rig) -> None:
     rig.chain.mine(count=3)
     rig.sender.send(CALL, key="k")
@@ -694,9 +702,11 @@ def test_finish__receipt_of_a_block_that_left_the_chain__another_transaction_use
     assert caught.value.code == "NONCE_TAKEN"
 
 
-def test_reconcile__mined_since_the_caller_looked__stays_mined(rig: Rig) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_reconcile__mined_since_the_caller_looked__stays_mined(rig: Rig, late: bool) -> None:
     before = rig.chain.head()
     rig.sender.send(CALL, key="k")
+    rig.chain.late = lambda _: late
     assert rig.sender.reconcile(before).reorged == 0 and rig.state("k") is TxState.MINED
 
 
@@ -717,7 +727,8 @@ def test_start__final_key_whose_receipt_is_pruned__is_done(rig: Rig) -> None:
     rig.sender.reconcile()
     rig.chain.receipt = lambda tx_hash, **_: None  # type: ignore[method-assign]
     assert rig.sender.start(CALL, key="k").intent.state is TxState.FINAL
-    assert len(rig.chain.sent) == 1
+    again = rig.sender.send(CALL, key="k")
+    assert again.repeated and again.logs == () and len(rig.chain.sent) == 1
 
 
 def test_reconcile__reverted_transaction_rolled_back__holds_up_nothing(rig: Rig) -> None:
