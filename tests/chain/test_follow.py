@@ -145,6 +145,8 @@ def test_read__reorg_of_any_depth__loses_and_doubles_nothing(depth: int) -> None
     reader = Reader(chain)
     reader.run()
     chain.reorg(depth, remine=[[event(1000 + n)] if n % 2 else [] for n in range(depth + 1)])
+    gone = reader.cursor.read().orphaned
+    assert [mark.number for mark in gone] == list(range(80, 80 - depth, -1)), "each once, the newest first"
     reader.run()
     assert reader.rows == reader.expected()
 
@@ -209,7 +211,7 @@ def test_read__reorg_below_its_depth_while_a_range_is_read__is_an_error_and_noth
 
     def logs(*asked: Any, **where: Any) -> list[Log]:
         if where.get("to_block") == 56:
-            chain.reorg(depth, remine=[[event(100 + n)] for n in range(depth)])
+            chain.reorg(depth, remine=[[event(100 + n)] if changed != "end" else [] for n in range(depth)])
         return real(*asked, **where)
 
     def keeps(at: Any) -> Block | None:
@@ -676,6 +678,14 @@ class Blind(FakeChain):
         return replace(made, bloom=bytes(256)) if number in self.empty else made
 
 
+class Unknown(Blind):
+    """A chain whose provider names no bloom of some blocks."""
+
+    def _make_block(self, number: int, parent: bytes, timestamp: int, events: Sequence[Event] = ()) -> Block:
+        made = super()._make_block(number, parent, timestamp, events)
+        return replace(made, bloom=b"") if number in self.empty else made
+
+
 def follow(chain: FakeChain, reader: Reader, blocks: Sequence[Sequence[Event]]) -> int:
     """Mine one block after the other and read each; return how often logs were asked for."""
     before = chain.counts["logs"]
@@ -691,6 +701,15 @@ def test_read__chain_leaves_blooms_empty__every_block_is_asked_and_no_log_is_mis
     reader = Reader(chain)
     assert follow(chain, reader, [[], [event(1)], [], [event(2)], []]) >= 5
     assert reader.rows == reader.expected() and len(reader.rows) == 2 and reader.cursor.blooms is False
+
+
+def test_read__block_without_a_bloom_where_blooms_are_believed__is_asked_for_at_once() -> None:
+    chain = Unknown(first=3, last=4)
+    reader = Reader(chain)
+    follow(chain, reader, [[event(1)], []])
+    assert reader.cursor.blooms is True
+    follow(chain, reader, [[event(2)]])
+    assert reader.rows == reader.expected() and len(reader.rows) == 2
 
 
 @pytest.mark.parametrize("witnessed", [True, False])

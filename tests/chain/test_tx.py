@@ -15,8 +15,8 @@ from hearth.base.errors import ChainError, FundsError, RefusedError, StorageErro
 from hearth.chain import tx_journal
 from hearth.chain.fees import Bid
 from hearth.chain.port import Block, Call, Receipt, Transaction, hex_of, refused
-from hearth.chain.tx import GWEI, MAX_GAP, Reconciled, Sender, SenderConfig
-from hearth.chain.tx_journal import TxJournal, TxState
+from hearth.chain.tx import GWEI, LOOKS, MAX_GAP, Reconciled, Sender, SenderConfig
+from hearth.chain.tx_journal import Intent, TxJournal, TxState
 from hearth.client.session import MAX_FEE
 from tests.kit.fake_chain import Effect, FakeChain, Fault, decode_raw
 
@@ -139,7 +139,8 @@ def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path, beside: int,
     price = min(rig.chain.base_fee + rig.chain.priority_fee, cap)
     assert outcome.tx_hash is None and outcome.gas_used == 72_000 and outcome.fee == 72_000 * price + estimate
     assert (outcome.key, outcome.label, outcome.repeated) == ("k", CALL.label, False)
-    assert (pending.intent.key, pending.intent.call) == ("k", CALL)
+    intent = pending.intent
+    assert (intent.key, intent.call, intent.state, intent.nonce) == ("k", CALL, TxState.INTENT, None)
     assert rig.chain.sent == [] and rig.journal.find("k") is None and rig.now == 0
     rig.sender.config = replace(rig.config, dry_run=False)
     rig.sender.start(CALL, key="sent")
@@ -200,7 +201,9 @@ def test_send__balance_short_of_value_or_gas__says_by_how_much(rig: Rig, balance
     assert error.details["address"] == ADDRESS and error.details["chain_id"] == 31337
     assert (error.details["balance"], error.details["needed"]) == (str(balance), str(needed))
     assert ADDRESS in error.message and "ETH" in error.message and error.exit_code == 6
-    assert ("for gas" in error.message) == (balance >= value) and ("for jobs.claim" in error.message) == (value > 0)
+    assert ("for gas" in error.message) == (balance >= value) and ("1 ETH for jobs.claim" in error.message) == (
+        value > 0
+    )
     assert rig.chain.sent == [] and rig.journal.find("k") is None
 
 
@@ -292,27 +295,97 @@ def test_send__funds_gone_at_broadcast__gives_the_nonce_back(rig: Rig) -> None:
     assert [tx.nonce for tx in rig.mined()] == [0]
 
 
+def foreign(nonce: int = 0) -> bytes:
+    """Return the bytes of a transaction of the same account that another process signed."""
+    fields = {"type": 2, "chainId": 31337, "nonce": nonce, "gas": 21_000, "maxFeePerGas": 10 * GWEI, "value": 1}
+    signed = ACCOUNT.sign_transaction({**fields, "maxPriorityFeePerGas": GWEI, "to": "0x" + "99" * 20})
+    return bytes(signed.raw_transaction)
+
+
+def test_reconcile__another_process_used_the_nonce__is_told_after_as_many_looks(rig: Rig) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.chain.drop_pool()
+    rig.chain.send_raw(foreign())
+    rig.chain.mine()
+    rig.mining = False
+    assert rig.sender.reconcile() == Reconciled(replaced=1) and rig.state("k") is TxState.REPLACED
+    assert rig.now == LOOKS - 1 and rig.sender.reconcile() == Reconciled()
+
+
+def test_reconcile__provider_lacks_the_block_of_a_receipt__it_is_none(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.chain.mine()
+    with monkeypatch.context() as lacks:
+        lacks.setattr(rig.chain, "block", lambda at: None)
+        assert rig.sender.reconcile().mined == 0 and rig.state("k") is TxState.BROADCAST
+    assert rig.sender.reconcile().mined == 1
+
+
+def given_up(rig: Rig) -> Intent:
+    """Return an intent that was given up, since a transaction used its nonce that the journal does not know."""
+    rig.sender.start(CALL, key="k")
+    rig.chain.drop_pool()
+    rig.chain.send_raw(foreign())
+    rig.chain.mine()
+    rig.mining = False
+    rig.sender.reconcile()
+    rig.mining = True
+    lost = rig.journal.newest("k", replaced=True)
+    assert lost is not None and lost.state is TxState.REPLACED
+    return lost
+
+
+def test_look_again__its_nonce_was_used_by_what_nobody_knows__is_unclear(rig: Rig) -> None:
+    lost = given_up(rig)
+    (attempt,) = rig.journal.attempts(lost)
+    with pytest.raises(ChainError, match="its nonce 0 is used") as caught:
+        rig.sender.look_again(lost)
+    assert caught.value.code == "TX_UNCLEAR"
+    assert (caught.value.details["nonce"], caught.value.details["tx_hashes"]) == (0, [hex_of(attempt.hash)])
+
+
+def test_look_again__its_nonce_was_used_by_another_of_the_journal__is_nobodys(rig: Rig) -> None:
+    lost = given_up(rig)
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    rig.sender.send(OTHER, key="other")
+    assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, ADDRESS), (1, TARGET)], "it was filled as a gap"
+    assert rig.sender.look_again(lost) is None
+
+
+def test_look_again__its_nonce_is_free_again__waits_once_more(rig: Rig) -> None:
+    lost = given_up(rig)
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    found = rig.sender.look_again(lost)
+    assert found is not None and (found.id, found.state) == (lost.id, TxState.BROADCAST)
+
+
+def test_look_again__was_mined_after_all__says_so(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.chain.mine()
+    with monkeypatch.context() as lags:
+        lags.setattr(rig.chain, "receipt", lambda tx_hash, **_: None)
+        lags.setattr(rig.chain, "transaction", lambda tx_hash: None)
+        assert rig.sender.reconcile().replaced == 1
+    lost = rig.journal.newest("k", replaced=True)
+    assert lost is not None
+    found = rig.sender.look_again(lost)
+    assert found is not None and found.state is TxState.MINED and rig.state("k") is TxState.MINED
+
+
 def test_send__another_process_uses_the_nonce__is_told_and_not_repeated(rig: Rig) -> None:
     rig.mining = False
     pending = rig.sender.start(CALL, key="k")
     rig.chain.drop_pool()
-    foreign = ACCOUNT.sign_transaction(
-        {
-            "type": 2,
-            "chainId": 31337,
-            "nonce": 0,
-            "gas": 21_000,
-            "maxFeePerGas": 10 * GWEI,
-            "maxPriorityFeePerGas": GWEI,
-            "value": 1,
-            "to": "0x" + "99" * 20,
-        }
-    )
-    rig.chain.send_raw(bytes(foreign.raw_transaction))
+    rig.chain.send_raw(foreign())
     rig.mining = True
     with pytest.raises(ChainError) as caught:
         rig.sender.finish(pending)
     assert caught.value.code == "NONCE_TAKEN" and rig.state("k") is TxState.REPLACED
+    assert rig.now == LOOKS, "a provider that lags is given so many polls"
     rig.sender.send(CALL, key="k")
     assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, "0x" + "99" * 20), (1, TARGET)]
 
@@ -458,6 +531,8 @@ def test_finish__journal_lost_and_the_old_transaction_pays_too_little__fills_the
     assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, ADDRESS), (1, TARGET)]
     rig.sender.reconcile()
     assert rig.journal.intents(TxState.SIGNED, TxState.BROADCAST) == []
+    gap = rig.journal.find("gap/0")
+    assert gap is not None and gap.note.startswith("it only used a nonce up")
 
 
 def test_reconcile__waiting_too_long__replaces(rig: Rig) -> None:
@@ -809,11 +884,14 @@ def test_start__nonce_that_an_rpc_names__may_be_a_full_pool_ahead_of_the_journal
     with monkeypatch.context() as lying:
         lie_about_nonces(rig, lying, mined, pending)
         if is_believed:
-            assert rig.sender.start(CALL, key="k").intent.nonce == max(waiting, pending)
+            started = rig.sender.start(CALL, key="k")
+            assert started.intent.nonce == max(waiting, pending)
         else:
             with pytest.raises(ChainError, match=f"has {pending - mined} transactions waiting") as caught:
                 rig.sender.start(CALL, key="k")
             assert caught.value.code == "RPC_LIES" and len(rig.chain.sent) == waiting
+    if is_believed and not mined:
+        assert rig.sender.finish(started).tx_hash is not None, "no more of them are to be filled than a pool keeps"
 
 
 @pytest.mark.parametrize("crash", [True, False])
@@ -940,8 +1018,10 @@ def test_reconcile__fees_rise_above_a_ceiling__it_never_bids_more(rig: Rig) -> N
     assert rig.state("k") is TxState.MINED
 
 
-def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_sent(rig: Rig) -> None:
+@pytest.mark.parametrize("cap", [MAX_FEE, 100 * GWEI])
+def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_sent(rig: Rig, cap: int) -> None:
     """Nonces are mined in their order: a claim that waits for lower fees must not hold up a beat."""
+    rig.sender.config = replace(rig.config, max_fee=cap)
     claim = rig.sender.start(CALL, key="claim", ceiling=20 * GWEI)
     rig.chain.base_fee = 100 * GWEI
     rig.sender.start(OTHER, key="beat")
@@ -957,25 +1037,23 @@ def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_
 
 
 @pytest.mark.parametrize(
-    ("cap", "ceiling", "base_fee", "is_parked"),
+    ("cap", "ceiling", "first", "base_fee", "is_parked"),
     [
-        (MAX_FEE, 20, 20, False),
-        (MAX_FEE, 20, 21, True),
-        (MAX_FEE, None, 100, False),
-        (3, None, 3, False),
-        (3, None, 4, True),
+        (MAX_FEE, 20, 12, 20, False),
+        (MAX_FEE, 20, 12, 21, True),
+        (MAX_FEE, 20, 1, 20, False),
+        (MAX_FEE, 20, 1, 21, True),
+        (MAX_FEE, None, 1, 100, False),
+        (3 * GWEI, None, 3, 3, False),
+        (3 * GWEI, None, 3, 4, True),
     ],
 )
 def test_is_parked__bids_less_than_the_base_fee_and_may_not_bid_more(
-    tmp_path: Path, cap: int, ceiling: int | None, base_fee: int, is_parked: bool
+    tmp_path: Path, cap: int, ceiling: int | None, first: int, base_fee: int, is_parked: bool
 ) -> None:
-    rig = Rig(tmp_path, max_fee=cap if cap == MAX_FEE else cap * GWEI)
-    rig.chain.base_fee = 12 * GWEI if ceiling else GWEI
+    rig = Rig(tmp_path, max_fee=cap)
+    rig.chain.base_fee = first * GWEI
     intent = rig.sender.start(CALL, key="k", ceiling=ceiling and ceiling * GWEI).intent
-    if cap != MAX_FEE:
-        rig.chain.base_fee = 3 * GWEI
-        rig.sleep(rig.config.replace_after)
-        rig.sender.reconcile()
     assert rig.sender.is_parked(intent, base_fee * GWEI) is is_parked
     rig.journal.close()
 
@@ -990,6 +1068,17 @@ def test_cancel__waits_behind_a_ceiling__uses_its_nonce_up_at_a_fee_that_others_
     (tx,) = rig.mined()
     assert (tx.nonce, tx.to, tx.value, tx.data, tx.gas) == (0, ADDRESS, 0, b"", 21_000)
     assert rig.sender.reconcile().failed == 1 and rig.state("k") is TxState.FAILED
+
+
+def test_cancel__was_replaced_already__bids_more_than_its_last_attempt(rig: Rig) -> None:
+    rig.mining = False
+    intent = rig.sender.start(CALL, key="k").intent
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    rig.sender.cancel(intent)
+    fees = [decode_raw(raw).max_fee for raw in rig.chain.sent]
+    assert len(fees) == 3 and fees[2] * 8 >= fees[1] * 9 > fees[1] * 8 >= fees[0] * 9
+    assert [(tx.to, tx.gas) for tx in rig.chain.pending] == [(ADDRESS, 21_000)]
 
 
 def test_cancel__no_pool_would_take_what_may_be_bid__leaves_it_waiting(rig: Rig) -> None:
@@ -1026,6 +1115,18 @@ def test_why_capped__price_or_budget__says_which_from_the_first_wei_on(
 def test_base_fee__head_without_one__is_what_gas_costs_now(rig: Rig, named: int | None) -> None:
     head = replace(rig.chain.head(), base_fee=named)
     assert rig.sender.base_fee(head) == (named or rig.chain.base_fee)
+
+
+def test_reconcile__what_must_be_sent_is_in_front__what_is_too_dear_waits_on(rig: Rig) -> None:
+    rig.mining = False
+    for key in ("a", "b"):
+        rig.sender.start(OTHER, key=key)
+    rig.sender.start(CALL, key="claim", ceiling=20 * GWEI)
+    rig.chain.base_fee = 100 * GWEI
+    for _ in range(2):
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    assert [(tx.nonce, tx.data) for tx in rig.chain.pending] == [(0, OTHER.data), (1, OTHER.data), (2, CALL.data)]
 
 
 def test_replace__cancelled_once__stays_a_cancel_though_the_call_would_do_again(rig: Rig) -> None:
@@ -1123,6 +1224,7 @@ def test_start__what_a_rollup_takes_is_more_than_the_effect_is_worth__is_not_sig
     gas = rig.chain.gas_estimate * 12 // 10
     rig.chain.rollup_estimate = gas * GWEI
     rig.sender.start(CALL, key="worth it", ceiling=3 * GWEI)
+    assert [tx.max_fee for tx in rig.chain.pending] == [GWEI], "what is kept for it comes off the bid"
     with pytest.raises(ChainError) as caught:
         rig.sender.start(CALL, key="not", ceiling=3 * GWEI - 1)
     assert caught.value.code == "FEE_CAP"
@@ -1160,6 +1262,35 @@ def test_start__pools_are_full__the_same_bytes_again_at_the_same_fee_and_no_erro
         rig.sender.reconcile()
     assert rig.sender.send(CALL, key="k").tx_hash == decode_raw(said[0]).hash
     assert len(said) == 4 and len(set(said)) == 1
+
+
+def test_start__pools_were_full_until_it_was_replaced__its_last_attempt_is_what_is_sent_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(raw: bytes) -> bytes:
+        raise ChainError("the transaction pool has no room now", code="POOL_FULL", hint="hearth doctor")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(rig.chain, "send_raw", full)
+        first = rig.sender.start(CALL, key="k").intent
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    attempts = rig.journal.attempts(first)
+    rig.sender.start(OTHER, key="other")
+    assert len(attempts) == 2 and rig.chain.sent[0] == attempts[-1].raw
+
+
+def test_reconcile__started_again__waits_as_long_as_it_has_not_waited(rig: Rig) -> None:
+    rig.mining = False
+    rig.sender.start(CALL, key="k")
+    rig.crash()
+    rig.sender.reconcile()
+    rig.sleep(rig.config.replace_after - 0.5)
+    rig.sender.reconcile()
+    assert len(set(rig.chain.sent)) == 1
+    rig.sleep(0.5)
+    rig.sender.reconcile()
+    assert len(set(rig.chain.sent)) == 2
 
 
 def test_reconcile__budget_leaves_no_room__nothing_dearer_is_signed(tmp_path: Path) -> None:
