@@ -85,6 +85,21 @@ def test_read__a_long_chain__catches_up_in_ranges_then_by_hash() -> None:
     assert chain.counts["logs"] < 6 + 17, "ranges far from the head, and no request where the bloom says nothing"
 
 
+def test_read__far_behind__asks_for_no_more_blocks_at_once_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = FakeChain()
+    chain.mine(count=130)
+    real, asked = chain.logs, list[tuple[int, int]]()
+
+    def logs(addresses: Sequence[str], topics: Sequence[bytes] = (), **where: Any) -> list[Log]:
+        if "to_block" in where:
+            asked.append((where["from_block"], where["to_block"]))
+        return real(addresses, topics, **where)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chain, "logs", logs)
+    Reader(chain, depth=16, span=50).run()
+    assert asked[:3] == [(0, 49), (50, 99), (100, 114)]
+
+
 @pytest.mark.parametrize("topics", [(), (TOPIC, SECOND)])
 def test_read__blocks_of_others_before_blooms_are_known__keep_nobody_waiting(topics: tuple[bytes, ...]) -> None:
     """A block is asked for while no bloom is believed; that it holds no log of ours is what its bloom says."""
@@ -145,7 +160,9 @@ def test_read__reorg_of_any_depth__loses_and_doubles_nothing(depth: int) -> None
     reader = Reader(chain)
     reader.run()
     chain.reorg(depth, remine=[[event(1000 + n)] if n % 2 else [] for n in range(depth + 1)])
-    gone = reader.cursor.read().orphaned
+    tick = reader.cursor.read()
+    gone = tick.orphaned
+    assert not tick.reset, "what the ring holds below them stands"
     assert [mark.number for mark in gone] == list(range(80, 80 - depth, -1)), "each once, the newest first"
     reader.run()
     assert reader.rows == reader.expected()
@@ -284,7 +301,7 @@ def test_read__first_block_was_shown_then_held_back_and_leaves_the_chain__is_sti
     with pytest.MonkeyPatch.context() as late:
         late.setattr(chain, "logs", lambda *_, **__: [])
         tick = reader.cursor.read()
-    assert shown.marks and not tick.marks
+    assert shown.marks and not tick.marks and tick.behind == 1
     reader.cursor.advance(tick)
     chain.reorg(1, remine=[[event(2)]])
     assert reader.cursor.read().orphaned == shown.marks
@@ -386,12 +403,17 @@ def test_cursor__of_another_chain_or_market__starts_over(tmp_path: Path) -> None
     path = tmp_path / "cursor.db"
     reader = Reader(chain, path)
     reader.run()
+    chain.mine([event(5)])
+    reader.cursor.read()
     reader.cursor.close()
     for other, addresses in ((FakeChain(chain_id=5), [ADDRESS]), (chain, [OTHER])):
         other.mine()
         cursor = Cursor(other, addresses, 0, path)
         assert cursor.read().reset and cursor.position == -1
         cursor.close()
+        again = Cursor(other, addresses, 0, path)
+        assert again.read() == Cursor(other, addresses, 0).read(), "nothing of the one before is left in the file"
+        again.close()
 
 
 def hide(chain: FakeChain, missing: Sequence[int], times: int) -> None:

@@ -18,7 +18,7 @@ from hearth.chain.port import Block, Call, Receipt, Transaction, hex_of, refused
 from hearth.chain.tx import GWEI, LOOKS, MAX_GAP, Reconciled, Sender, SenderConfig
 from hearth.chain.tx_journal import Intent, TxJournal, TxState
 from hearth.client.session import MAX_FEE
-from tests.kit.fake_chain import Effect, FakeChain, Fault, decode_raw
+from tests.kit.fake_chain import Effect, Event, FakeChain, Fault, decode_raw
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = ACCOUNT.address.lower()
@@ -89,8 +89,11 @@ def test_send__nothing_wrong__is_mined_once_and_told(rig: Rig) -> None:
 
 
 def test_send__the_same_key_again__sends_nothing(rig: Rig) -> None:
+    event = Event(TARGET, (b"\1" * 32,), b"")
+    rig.chain.on_send(TARGET, CALL.data[:4], lambda tx, block: Effect(events=(event,)))
     first = rig.sender.send(CALL, key="k")
     again = rig.sender.send(CALL, key="k")
+    assert again.logs == first.logs != () and again.block_number == first.block_number
     assert again.repeated and again.tx_hash == first.tx_hash and again.fee == first.fee
     assert len(rig.mined()) == 1 and len(rig.chain.sent) == 1
 
@@ -352,6 +355,7 @@ def test_look_again__its_nonce_was_used_by_another_of_the_journal__is_nobodys(ri
     rig.chain.drop_pool()
     rig.sender.send(OTHER, key="other")
     assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, ADDRESS), (1, TARGET)], "it was filled as a gap"
+    rig.sender.reconcile()
     assert rig.sender.look_again(lost) is None
 
 
@@ -1117,6 +1121,33 @@ def test_base_fee__head_without_one__is_what_gas_costs_now(rig: Rig, named: int 
     assert rig.sender.base_fee(head) == (named or rig.chain.base_fee)
 
 
+@pytest.mark.parametrize(("base_fee", "cancels"), [(20, False), (21, True), (60, True), (61, False)])
+def test_reconcile__what_is_worth_more_waits_behind__what_is_in_front_is_cancelled_where_that_may_be_paid(
+    rig: Rig, base_fee: int, cancels: bool
+) -> None:
+    """One that bids the base fee itself can be mined; and where nothing behind may pay it, a cancel gains nothing."""
+    rig.mining = False
+    rig.chain.base_fee = 12 * GWEI
+    for key, ceiling in (("claim", 20), ("dear", 60), ("middling", 30)):
+        rig.sender.start(CALL, key=key, ceiling=ceiling * GWEI)
+    rig.chain.base_fee = base_fee * GWEI
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    first = rig.chain.pending[0]
+    assert (first.nonce, first.data) == (0, b"" if cancels else CALL.data)
+
+
+def test_replace__account_can_no_longer_pay_for_more__the_first_attempt_stands(rig: Rig) -> None:
+    rig.mining = False
+    rig.sender.start(CALL, key="k")
+    rig.chain.set_balance(ADDRESS, 1)
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    assert len(rig.chain.sent) == 2 and rig.state("k") is TxState.BROADCAST
+    rig.chain.mine()
+    assert rig.sender.reconcile().mined == 1
+
+
 def test_reconcile__what_must_be_sent_is_in_front__what_is_too_dear_waits_on(rig: Rig) -> None:
     rig.mining = False
     for key in ("a", "b"):
@@ -1155,15 +1186,15 @@ def test_start__days_budget__is_kept_with_what_waits_and_the_last_quarter_is_for
     gas = rig.chain.gas_estimate * 12 // 10
     budget = 8 * gas * (2 * rig.chain.base_fee + rig.chain.priority_fee)
     rig.sender.config = replace(rig.config, day_budget=budget)
-    codes: list[str] = []
+    codes: list[tuple[str, object]] = []
     for number in range(200):
         try:
             rig.sender.send(
                 CALL if number < 150 else OTHER, key=str(number), ceiling=GWEI << 20 if number < 150 else None
             )
         except ChainError as error:
-            codes.append(error.code)
-    assert set(codes) == {"SPEND_CAP"}
+            codes.append((error.code, error.details["for_all"]))
+    assert set(codes) == {("SPEND_CAP", True)}
     spent = 10 * ETHER - rig.chain.balance(ADDRESS)
     fee = 50_000 * (rig.chain.base_fee + rig.chain.priority_fee)
     ceiled = sum(fee for tx in rig.mined() if tx.data == CALL.data)
