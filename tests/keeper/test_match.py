@@ -315,6 +315,12 @@ def test_write__page_with_a_gap__raises() -> None:
         Fleet().write(NodeId(1), raw[:-1])
 
 
+@pytest.mark.parametrize("number", [0, 4, -1])
+def test_node__id_that_is_not_in_the_fleet__raises(number: int) -> None:
+    with pytest.raises(IndexError):
+        build_fleet(fleets.fleet("all equal", 3)).node(NodeId(number))
+
+
 def test_write__stake_of_81_bits__raises() -> None:
     raw = bytearray(encode_node(fleets.fleet("all equal", 1)[0]))
     raw[2 * 32 + 21] = 1
