@@ -452,6 +452,28 @@ def test_folder__try_write_where_blocks_cannot_be_made__store_down(tmp_path: Pat
         FolderStore(tmp_path / "store").try_write()
 
 
+def test_folder__path_that_no_file_can_have__store_down_and_no_status(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / ("x" * 300))
+    said = folder.status()
+    assert (said.reachable, said.writable) == (False, False) and "too long" in said.detail
+    for act in (
+        folder.collect,
+        lambda: folder.put_block(b"x"),
+        lambda: folder.pin(ABSENT),
+        lambda: folder.unpin(ABSENT),
+    ):
+        with pytest.raises(StoreDown, match="too long"):
+            act()
+
+
+def test_folder__status__counts_its_blocks(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / "store")
+    assert folder.status() == StoreStatus(folder.url, True, True, "0 blocks, 0 bytes")
+    for block in (b"12345", b"123"):
+        folder.put_block(block)
+    assert folder.status() == StoreStatus(folder.url, True, True, "2 blocks, 8 bytes")
+
+
 def test_folder__reading__creates_nothing(tmp_path: Path) -> None:
     folder = FolderStore(tmp_path / "store")
     assert not folder.has(ABSENT)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -207,6 +208,31 @@ def test_import_path__progress__adds_up_to_the_content(tmp_path: Path) -> None:
     entry = unixfs.import_path(tmp_path, Hasher(), chunk_bytes=1000, progress=note)
     assert moved == {"a/x": 2500, "y": 3}
     assert (entry.size, entry.files, entry.kind) == (2503, 2, "directory")
+
+
+def test_name_path__tree__is_named_as_it_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(3 * 2**20))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "left out").write_bytes(b"x")
+    told: list[tuple[str, int]] = []
+    rules: dict[str, Any] = {"ignore": lambda path, _: path == "left out"}
+    named = unixfs.name_path(tmp_path, progress=lambda *moved: told.append(moved), **rules)
+    assert named == unixfs.import_path(tmp_path, MemoryStore(), **rules)
+    assert (named.files, named.folders, named.size) == (1, 2, 3 * 2**20) == (1, 2, sum(size for _, size in told))
+
+
+def test_import_path__below_a_link__is_taken_unless_it_was_resolved_before(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_bytes(b"x")
+    (tmp_path / "link").symlink_to("there")
+    below = tmp_path / "link" / "file"
+    for act in (
+        lambda **how: unixfs.import_path(below, MemoryStore(), **how),
+        lambda **how: unixfs.name_path(below, **how),
+    ):
+        assert act().cid == cids.of(b"x")
+        with pytest.raises(StorageError):
+            act(still=True)
 
 
 def test_import_path__ignored_entries__left_out_and_not_entered(tmp_path: Path) -> None:
@@ -659,7 +685,7 @@ def test_export__hostile_name__refused_and_nothing_written(tmp_path: Path, name:
 def test_export__names_that_collide__refused_and_nothing_written(tmp_path: Path, first: bytes, second: bytes) -> None:
     store = MemoryStore()
     leaf = store.put_block(b"x")
-    with pytest.raises(UnsafePath):
+    with pytest.raises(UnsafePath, match="stands twice" if first == second else "only in case or Unicode form"):
         unixfs.export(directory(store, (first, leaf), (second, leaf)), store, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
@@ -967,9 +993,35 @@ def test_export__one_over_each_limit__refused(tmp_path: Path, limits: ReadLimits
         *(store, (b"a", store.put_block(b"12345")), (b"b", directory(store, (b"c", store.put_block(b"67890")))))
     )
     unixfs.export(root, store, tmp_path / "whole", ReadLimits(max_bytes=10, max_entries=4, max_blocks=4))
-    with pytest.raises(TooLarge, match=f"more than . {what}"):
+    assert len(list(unixfs.walk(root, store, ReadLimits(max_bytes=10, max_entries=4, max_blocks=4)))) == 4
+    with pytest.raises(TooLarge, match=f"more than . {what}") as caught:
         unixfs.export(root, store, tmp_path / "out", limits)
+    assert caught.value.details["what"] == what
+    if what != "bytes":
+        with pytest.raises(TooLarge, match=f"more than . {what}"):
+            list(unixfs.walk(root, store, limits))
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
+
+
+def test_limits__inner_nodes__are_far_above_what_an_importer_needs() -> None:
+    assert ReadLimits(max_bytes=80, max_entries=2).max_node_bytes == 10 + 2 * 1024 + cids.MAX_BLOCK_BYTES
+
+
+def test_read__source_gives_more_than_a_block_may_have__refused() -> None:
+    class Huge:
+        def get_block(self, cid: Cid) -> bytes:
+            return bytes(cids.MAX_BLOCK_BYTES + 1)
+
+    with pytest.raises(TooLarge, match="a block has at most"):
+        list(unixfs.read_file(LEAF, Huge()))
+
+
+@pytest.mark.parametrize("size", [0, 127, 128, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
+def test_decode_node__numbers_of_up_to_64_bits__read(size: int) -> None:
+    link = field(2, field(1, bytes(LEAF)) + field(2, b"a") + field(3, size))
+    block = link + field(1, data(1))
+    (found,) = unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block).links
+    assert found == Link(LEAF, b"a", size)
 
 
 LEAF = cids.of(b"ab")
