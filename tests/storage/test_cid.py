@@ -187,3 +187,8 @@ def test_from_start__longer_than_a_name_may_hold__refused_by_that(size: int) -> 
     raw = b"\x01\x55\x00" + bytes((size & 0x7F | 0x80, size >> 7)) + bytes(size)
     with pytest.raises(BadCid, match="holds a block of more than"):
         cid.from_start(raw)
+
+
+def test_of_root__digest_on_chain__names_a_directorys_block() -> None:
+    block = b"\x0a\x02\x08\x01"
+    assert cid.of_root(hashlib.sha256(block).digest()) == cid.of(block, cid.DAG_PB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import os
@@ -9,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -290,6 +292,7 @@ def test_open_store__unusable_url__bad_store_url(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert (caught.value.code, caught.value.exit_code) == ("BAD_STORE_URL", 3)
+    assert "secret" not in caught.value.message and caught.value.details["url"] in caught.value.message
 
 
 # ---------------------------------------------------------------- folder
@@ -472,6 +475,29 @@ def test_folder__status__counts_its_blocks(tmp_path: Path) -> None:
     for block in (b"12345", b"123"):
         folder.put_block(block)
     assert folder.status() == StoreStatus(folder.url, True, True, "2 blocks, 8 bytes")
+
+
+def test_folder__block_that_it_has__is_not_written_again_and_is_young_again(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path)
+    folder.put_block(b"x")
+    (file,) = block_files(folder)
+    before = file.stat().st_ino
+    age(folder, 10_000)
+    folder.put_block(b"x")
+    assert file.stat().st_ino == before and time.time() - file.stat().st_mtime < 1_000
+
+
+def test_folder__somebody_collects__is_waited_for_by_who_writes(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path)
+    folder.put_block(b"x")
+    with open(tmp_path / "lock", "ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer = threading.Thread(target=folder.put_block, args=(b"y",), daemon=True)
+        writer.start()
+        writer.join(0.3)
+        assert writer.is_alive() and not folder.has(cids.of(b"y"))
+    writer.join(10)
+    assert folder.has(cids.of(b"y"))
 
 
 def test_folder__reading__creates_nothing(tmp_path: Path) -> None:

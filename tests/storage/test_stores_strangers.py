@@ -243,6 +243,18 @@ def test_strangers__written_to__refuses() -> None:
         assert caught.value.code == "READ_ONLY"
 
 
+def test_strangers__collected__keep_nothing_to_clear() -> None:
+    assert named(["http://127.0.0.1:9"]).collect() == 0
+
+
+def test_strangers__closed__closes_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(strangers.GatewayStore, "close", lambda gateway: closed.append(gateway.url))
+    urls = ["http://127.0.0.1:9", "http://127.0.0.1:10"]
+    named(urls).close()
+    assert closed == [f"gateway+{url}" for url in urls]
+
+
 # ---- behind one's own stores ----
 
 

@@ -318,6 +318,31 @@ def test_encode_directory__links_in_any_order__sorted_by_bytes() -> None:
     assert [link.name for link in unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block).links] == names
 
 
+def test_walk__tree__tells_each_entry_as_its_nodes_declare_it(tmp_path: Path) -> None:
+    store = MemoryStore()
+    (tmp_path / "in" / "b").mkdir(parents=True)
+    (tmp_path / "in" / "a").write_bytes(bytes(100))
+    (tmp_path / "in" / "b" / "c").write_bytes(b"12345")
+    root = unixfs.import_path(tmp_path / "in", store, chunk_bytes=40)
+    top, file, folder, inner = unixfs.walk(root.cid, store)
+    below = unixfs.import_path(tmp_path / "in" / "b", MemoryStore())
+    whole = unixfs.import_path(tmp_path / "in" / "a", MemoryStore(), chunk_bytes=40)
+    assert top == Entry(root.cid, "directory", 0, 0, 0, "")
+    assert file == Entry(whole.cid, "file", 100, whole.tsize, 1, "a")
+    assert folder == Entry(below.cid, "directory", 0, below.tsize, 0, "b")
+    assert inner == Entry(cids.of(b"12345"), "file", 5, 5, 1, "b/c")
+    out = unixfs.export(root.cid, store, tmp_path / "out")
+    assert (out.size, out.files) == (105, 2)
+
+
+@pytest.mark.parametrize("size", [0, 5])
+def test_export__lone_file__tells_its_size_and_its_progress(tmp_path: Path, size: int) -> None:
+    store, told = MemoryStore(), list[tuple[str, int]]()
+    root = unixfs.import_file(io.BytesIO(bytes(size)), store, chunk_bytes=2)
+    out = unixfs.export(root.cid, store, tmp_path / "out", progress=lambda *moved: told.append(moved))
+    assert (out.size, out.files, out.kind) == (size, 1, "file") and sum(moved for _, moved in told) == size
+
+
 def test_import_path__missing__not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="absent") as caught:
         ours_of(tmp_path / "absent")
@@ -830,7 +855,9 @@ def test_resolve__paths__the_entry_or_not_found(tmp_path: Path) -> None:
     root = directory(store, (b"a", inner))
     assert unixfs.resolve(root, "", store) == root
     assert unixfs.resolve(root, "/a/", store) == inner
-    assert unixfs.resolve(root, "a/c d", store) == leaf
+    assert unixfs.resolve(root, "a/c d", store) == unixfs.resolve(root, "a/c%20d", store) == leaf
+    written = directory(store, (b"c%20d", inner), (b"c d", leaf))
+    assert unixfs.resolve(written, "c%20d", store) == inner, "a name as it stands comes first"
     for path in ("b", "a/b", "a/c d/e", "a/..", "."):
         with pytest.raises(NotFoundError):
             unixfs.resolve(root, path, store)

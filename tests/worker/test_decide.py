@@ -1062,7 +1062,8 @@ def test_decide__target_with_a_transaction_on_its_way__takes_no_second_unit() ->
 def test_outlook__call_that_takes_the_next_unit__may_be_for_the_one_that_is_meant(index: int | None) -> None:
     snapshot = snapshot_of(array(touched=2), flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))
     found = outlook(snapshot, CONFIG, Target(ID, index), NOW)
-    assert isinstance(found, Skip) and (found.index, found.reason) in (
+    assert isinstance(found, Skip) and found.job == ID
+    assert (found.index, found.reason) in (
         (index, Reason.TX_PENDING),
         (3, Reason.TX_PENDING),
     )
@@ -1103,6 +1104,8 @@ def test_outlook__unit_that_is_not_held__says_what_keeps_the_node_from_it(
 ) -> None:
     found = outlook(snapshot_of(job), CONFIG, Target(ID, index), NOW)
     assert (found.reason if isinstance(found, Skip) else found) == wanted
+    if isinstance(found, Skip):
+        assert found.job == ID and (index is None or found.index in (index, None))
 
 
 def test_explain__unknown_job__says_so() -> None:
@@ -1289,6 +1292,12 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
     }
     executions = {e.key: e for e in snapshot.executions}
     flying = {(f.job, f.index) for f in snapshot.flights}
+
+    # What is left alone is named by its job and, where it is one of several, by its unit.
+    known = {job.id for job in snapshot.jobs} | {key.job for key in executions}
+    for one in actions:
+        if isinstance(one, Skip):
+            assert one.job in known and (one.index is None or isinstance(one.index, int))
 
     # Never two transactions for one lease, none for a lease with one in flight, never two steps for one attempt.
     sent = transactions(actions)
