@@ -1165,15 +1165,15 @@ def test_export__honest_tree__asks_for_each_node_once(tmp_path: Path) -> None:
 
 def test_nodes__more_than_are_held__those_that_were_held_longest_go() -> None:
     nodes, node = reader.Nodes(), unixfs.decode_dag_node(*decoded(data(1)))
-    third = reader.NODES_BYTES // 3
-    names = [cids.of(b"%d" % number, cids.DAG_PB) for number in range(5)]
-    for name in names[:3]:
-        nodes.keep(name, node, third)
-    assert [nodes.get(name) for name in names[:3]] == [(node, third)] * 3
-    nodes.keep(names[3], node, third)
-    assert [nodes.get(name) is not None for name in names] == [False, True, True, True, False]
-    nodes.keep(names[4], node, 3 * third)
-    assert [nodes.get(name) is not None for name in names] == [False] * 4 + [True]
+    quarter = reader.NODES_BYTES // 4
+    names = [cids.of(b"%d" % number, cids.DAG_PB) for number in range(6)]
+    for name in names[:4]:
+        nodes.keep(name, node, quarter)
+    assert [nodes.get(name) for name in names[:4]] == [(node, quarter)] * 4, "just as many as may be"
+    nodes.keep(names[4], node, quarter)
+    assert [nodes.get(name) is not None for name in names] == [False, True, True, True, True, False]
+    nodes.keep(names[5], node, 4 * quarter)
+    assert [nodes.get(name) is not None for name in names] == [False] * 5 + [True]
 
 
 def decoded(message: bytes) -> tuple[Cid, bytes]:
