@@ -451,7 +451,9 @@ def test_apply__log_of_a_whole_array_about_a_job_of_one_unit__is_stepped_over(wo
     world.claim(terms, world.register())
     posting, claim = (log for log in world.evm.logs if log.address == world.jobs.address.lower())  # type: ignore[attr-defined]
     index, everything = Index(CHAIN_ID, world.jobs.address.lower()), SENTINEL.to_bytes(32, "big")
-    index.apply([posting, claim._replace(topics=(*claim.topics[:2], everything, *claim.topics[3:]))], 0)
+    header = words.pack_header(Header(touched=1, leases=1)).to_bytes(32, "big")
+    topics = (*claim.topics[:2], everything, *claim.topics[3:])
+    index.apply([posting, claim._replace(topics=topics, data=header + claim.data[32:])], 0)
     job = world.id_of(terms)
     assert (index.strays, index.doubts, index.live()) == (1, {job}, [job])
 

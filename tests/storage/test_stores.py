@@ -292,7 +292,8 @@ def test_open_store__unusable_url__bad_store_url(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert (caught.value.code, caught.value.exit_code) == ("BAD_STORE_URL", 3)
-    assert "secret" not in caught.value.message and caught.value.details["url"] in caught.value.message
+    shown = caught.value.details["url"]
+    assert "secret" not in caught.value.message and f"the store URL {shown} is not usable: " in caught.value.message
 
 
 # ---------------------------------------------------------------- folder

@@ -730,6 +730,14 @@ def test_decide__held_lease_without_execution__starts_it() -> None:
     assert only(snapshot_of(job_of(RUNNING), node=busy(1))) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_decide__several_leases_are_held__the_earliest_deadline_comes_first(first: int) -> None:
+    deadlines = [RUNNING.mark + (0 if index == first else 60) for index in range(2)]
+    held = array(*(replace(RUNNING, mark=mark) for mark in deadlines), touched=2)
+    found = [one for one in decide(snapshot_of(held, node=busy(2)), CONFIG, NOW) if isinstance(one, StartRun)]
+    assert [one.attempt.index for one in found] == [first, 1 - first]
+
+
 def test_decide__confirmations__start_paid_compute_only_when_deep_enough() -> None:
     deep = replace(CONFIG, confirmations=3)
     for since, wanted in ((98, Reason.AWAITS_CONFIRMATIONS), (97, StartRun(KEY, RUNNING.mark, 1, BEGUN_BY))):
