@@ -204,7 +204,7 @@ def test_send__balance_short_of_value_or_gas__says_by_how_much(rig: Rig, balance
     assert error.details["address"] == ADDRESS and error.details["chain_id"] == 31337
     assert (error.details["balance"], error.details["needed"]) == (str(balance), str(needed))
     assert ADDRESS in error.message and "ETH" in error.message and error.exit_code == 6
-    assert ("for gas" in error.message) == (balance >= value) and ("1 ETH for jobs.claim" in error.message) == (
+    assert ("for gas" in error.message) == (balance >= value) and (" 1 ETH for jobs.claim" in error.message) == (
         value > 0
     )
     assert rig.chain.sent == [] and rig.journal.find("k") is None
@@ -704,6 +704,16 @@ def test_send__chain_now_shorter_than_where_it_was_mined__says_nothing_before_it
     block = rig.chain.block(again.block_number or 0)
     assert block is not None and block.hash == again.block_hash
     assert len(rig.mined()) == 1
+
+
+def test_send__another_block_takes_its_place_while_it_is_waited_for__is_sent_once_more(rig: Rig) -> None:
+    first = rig.sender.send(CALL, key="k")
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    rig.chain.fail(Fault("down", "send_raw"))
+    again = rig.sender.send(CALL, key="k")
+    assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash
+    assert rig.chain.sent == [rig.chain.sent[0]] * 2 and len(rig.mined()) == 1
 
 
 def test_send__provider_lags_behind_where_it_was_mined__waits_and_believes_the_journal(rig: Rig) -> None:
