@@ -173,7 +173,8 @@ class Cursor:
             self._shown = {digest: Mark(number, digest, parent) for digest, number, parent in shown}
             passed = db.execute("SELECT hash, number, logs, unannounced FROM passed")
             self._passed = {digest: _Passed(number, logs, bool(bare)) for digest, number, logs, bare in passed}
-            self._fresh = False
+            # Where nothing was passed, nobody may have heard yet that what an earlier file told is void.
+            self._fresh = not self._ring
         else:
             db.execute("BEGIN IMMEDIATE")
             db.execute("DELETE FROM ring")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError
-from hearth.chain.follow import AUDIT, LAG_SECONDS, Cursor, Tick
+from hearth.chain.follow import AUDIT, LAG_SECONDS, Cursor, Tick, witnessed
 from hearth.chain.port import Block, Log
 from tests.kit.fake_chain import Effect, Event, FakeChain, Fault, bloom_of
 
@@ -84,6 +85,21 @@ def test_read__a_long_chain__catches_up_in_ranges_then_by_hash() -> None:
     assert chain.counts["logs"] < 6 + 17, "ranges far from the head, and no request where the bloom says nothing"
 
 
+def test_read__far_behind__asks_for_no_more_blocks_at_once_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = FakeChain()
+    chain.mine(count=130)
+    real, asked = chain.logs, list[tuple[int, int]]()
+
+    def logs(addresses: Sequence[str], topics: Sequence[bytes] = (), **where: Any) -> list[Log]:
+        if "to_block" in where:
+            asked.append((where["from_block"], where["to_block"]))
+        return real(addresses, topics, **where)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chain, "logs", logs)
+    Reader(chain, depth=16, span=50).run()
+    assert asked[:3] == [(0, 49), (50, 99), (100, 114)]
+
+
 @pytest.mark.parametrize("topics", [(), (TOPIC, SECOND)])
 def test_read__blocks_of_others_before_blooms_are_known__keep_nobody_waiting(topics: tuple[bytes, ...]) -> None:
     """A block is asked for while no bloom is believed; that it holds no log of ours is what its bloom says."""
@@ -118,8 +134,22 @@ def test_read__first_block_of_the_market__starts_there() -> None:
     chain = FakeChain()
     for n in range(10):
         chain.mine([event(n)])
-    tick = Cursor(chain, [ADDRESS], 8).read()
+    cursor = Cursor(chain, [ADDRESS], 8)
+    assert cursor.position == 7
+    tick = cursor.read()
     assert [int.from_bytes(log.data, "big") for log in tick.logs] == [7, 8, 9] and tick.reset
+    cursor.advance(tick)
+    assert cursor.position == 10
+
+
+@pytest.mark.parametrize("start", [1, 8])
+def test_read__chain_is_shorter_than_where_the_market_begins__shows_nothing_yet(start: int) -> None:
+    chain = FakeChain()
+    cursor = Cursor(chain, [ADDRESS], start)
+    tick = cursor.read()
+    assert (tick.logs, tick.marks, tick.orphaned, tick.behind) == ((), (), (), 0)
+    cursor.advance(tick)
+    assert cursor.position == start - 1
 
 
 @pytest.mark.parametrize("depth", [*range(1, 9), 16, 33, 63, 64])
@@ -130,6 +160,10 @@ def test_read__reorg_of_any_depth__loses_and_doubles_nothing(depth: int) -> None
     reader = Reader(chain)
     reader.run()
     chain.reorg(depth, remine=[[event(1000 + n)] if n % 2 else [] for n in range(depth + 1)])
+    tick = reader.cursor.read()
+    gone = tick.orphaned
+    assert not tick.reset, "what the ring holds below them stands"
+    assert [mark.number for mark in gone] == list(range(80, 80 - depth, -1)), "each once, the newest first"
     reader.run()
     assert reader.rows == reader.expected()
 
@@ -177,6 +211,102 @@ def test_read__reorg_while_stepping__stops_at_the_broken_link() -> None:
     assert reader.rows == reader.expected()
 
 
+@pytest.mark.parametrize("changed", ["end", "base", "log"])
+def test_read__reorg_below_its_depth_while_a_range_is_read__is_an_error_and_nothing_of_it_is_shown(
+    changed: str,
+) -> None:
+    """A range is known by both its ends: its logs count only where these stood before and after."""
+    chain = FakeChain()
+    for n in range(10):
+        chain.mine([event(n)])
+    reader = Reader(chain, depth=4)
+    reader.run()
+    for n in range(10, 60):
+        chain.mine([event(n)])
+    real, block, depth = chain.logs, chain.block, {"end": 20, "base": 52, "log": 20}[changed]
+    before = chain.block(56)
+
+    def logs(*asked: Any, **where: Any) -> list[Log]:
+        if where.get("to_block") == 56:
+            chain.reorg(depth, remine=[[event(100 + n)] if changed != "end" else [] for n in range(depth)])
+        return real(*asked, **where)
+
+    def keeps(at: Any) -> Block | None:
+        return before if at == 56 else block(at)
+
+    chain.logs = logs  # type: ignore[method-assign]
+    if changed == "log":
+        chain.block = keeps  # type: ignore[method-assign]
+    with pytest.raises(ChainError, match="deeper than expected") as caught:
+        reader.cursor.read()
+    assert caught.value.code == "REORG" and caught.value.retryable
+    chain.logs, chain.block = real, block  # type: ignore[method-assign]
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__provider_lacks_the_last_block_of_a_range__lags() -> None:
+    chain = FakeChain()
+    chain.mine([event(1)], count=40)
+    reader = Reader(chain, depth=8)
+    with pytest.MonkeyPatch.context() as late, pytest.raises(ChainError, match="lacks block 32") as caught:
+        late.setattr(chain, "block", lambda at: None)
+        reader.cursor.read()
+    assert caught.value.code == "RPC_LAGS" and caught.value.retryable
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__range_was_shown_and_its_end_leaves_the_chain__all_is_read_anew() -> None:
+    """Only its last block is known by its hash: which of its logs still stand is not."""
+    chain = FakeChain()
+    for n in range(10):
+        chain.mine([event(n)])
+    reader = Reader(chain, depth=4)
+    reader.run()
+    for n in range(10, 60):
+        chain.mine([event(n)])
+    shown = reader.cursor.read()
+    reader.apply(shown)
+    assert not shown.reset and len(shown.marks) == 1
+    chain.reorg(40, remine=[[event(100 + n)] for n in range(41)])
+    assert reader.cursor.read().reset
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__block_was_shown_after_one_that_was_too_and_leaves_the_chain__only_it_is_undone() -> None:
+    chain = FakeChain()
+    chain.mine([event(0)])
+    reader = Reader(chain)
+    reader.run()
+    chain.mine([event(1)])
+    chain.mine([event(2)])
+    reader.apply(reader.cursor.read())
+    chain.reorg(1, remine=[[event(3)]])
+    tick = reader.cursor.read()
+    assert not tick.reset and [mark.number for mark in tick.orphaned] == [3]
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__first_block_was_shown_then_held_back_and_leaves_the_chain__is_still_told_as_orphaned() -> None:
+    """A tick without it was handled meanwhile: what somebody may have acted on is not forgotten by that."""
+    chain = FakeChain()
+    chain.mine([event(1)])
+    reader = Reader(chain)
+    reader.cursor = Cursor(chain, [ADDRESS], 1, topics=(TOPIC, SECOND))
+    shown = reader.cursor.read()
+    reader.apply(shown)
+    with pytest.MonkeyPatch.context() as late:
+        late.setattr(chain, "logs", lambda *_, **__: [])
+        tick = reader.cursor.read()
+    assert shown.marks and not tick.marks and tick.behind == 1
+    reader.cursor.advance(tick)
+    chain.reorg(1, remine=[[event(2)]])
+    assert reader.cursor.read().orphaned == shown.marks
+
+
 def test_read__provider_falls_behind__waits_and_keeps_its_place() -> None:
     chain = FakeChain()
     for n in range(10):
@@ -205,6 +335,28 @@ def test_cursor__reopened__goes_on_where_it_was(tmp_path: Path) -> None:
     reader.cursor = reader.open()
     tick = reader.cursor.read()
     assert not tick.reset and [int.from_bytes(log.data, "big") for log in tick.logs] == [99]
+
+
+def test_cursor__closed__leaves_one_file_in_a_folder_that_it_made(tmp_path: Path) -> None:
+    chain = FakeChain()
+    chain.mine([event(1)])
+    path = tmp_path / "state" / "of a worker" / "cursor.db"
+    reader = Reader(chain, path)
+    reader.run()
+    reader.cursor.close()
+    assert list(path.parent.iterdir()) == [path], "what is written ahead has gone into it"
+
+
+def test_read__nothing_new_to_show__does_not_wait_for_whoever_writes_to_the_file(tmp_path: Path) -> None:
+    chain = FakeChain()
+    chain.mine([event(1)])
+    reader = Reader(chain, tmp_path / "cursor.db")
+    shown = reader.cursor.read()
+    other = sqlite3.connect(tmp_path / "cursor.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert reader.cursor.read() == shown
+    other.close()
+    reader.cursor.close()
 
 
 def test_cursor__crash_between_read_and_advance__shows_the_logs_again(tmp_path: Path) -> None:
@@ -251,12 +403,17 @@ def test_cursor__of_another_chain_or_market__starts_over(tmp_path: Path) -> None
     path = tmp_path / "cursor.db"
     reader = Reader(chain, path)
     reader.run()
+    chain.mine([event(5)])
+    reader.cursor.read()
     reader.cursor.close()
     for other, addresses in ((FakeChain(chain_id=5), [ADDRESS]), (chain, [OTHER])):
         other.mine()
         cursor = Cursor(other, addresses, 0, path)
         assert cursor.read().reset and cursor.position == -1
         cursor.close()
+        again = Cursor(other, addresses, 0, path)
+        assert again.read() == Cursor(other, addresses, 0).read(), "nothing of the one before is left in the file"
+        again.close()
 
 
 def hide(chain: FakeChain, missing: Sequence[int], times: int) -> None:
@@ -543,6 +700,14 @@ class Blind(FakeChain):
         return replace(made, bloom=bytes(256)) if number in self.empty else made
 
 
+class Unknown(Blind):
+    """A chain whose provider names no bloom of some blocks."""
+
+    def _make_block(self, number: int, parent: bytes, timestamp: int, events: Sequence[Event] = ()) -> Block:
+        made = super()._make_block(number, parent, timestamp, events)
+        return replace(made, bloom=b"") if number in self.empty else made
+
+
 def follow(chain: FakeChain, reader: Reader, blocks: Sequence[Sequence[Event]]) -> int:
     """Mine one block after the other and read each; return how often logs were asked for."""
     before = chain.counts["logs"]
@@ -558,6 +723,15 @@ def test_read__chain_leaves_blooms_empty__every_block_is_asked_and_no_log_is_mis
     reader = Reader(chain)
     assert follow(chain, reader, [[], [event(1)], [], [event(2)], []]) >= 5
     assert reader.rows == reader.expected() and len(reader.rows) == 2 and reader.cursor.blooms is False
+
+
+def test_read__block_without_a_bloom_where_blooms_are_believed__is_asked_for_at_once() -> None:
+    chain = Unknown(first=3, last=4)
+    reader = Reader(chain)
+    follow(chain, reader, [[event(1)], []])
+    assert reader.cursor.blooms is True
+    follow(chain, reader, [[event(2)]])
+    assert reader.rows == reader.expected() and len(reader.rows) == 2
 
 
 @pytest.mark.parametrize("witnessed", [True, False])
@@ -582,6 +756,31 @@ def test_read__witness_is_in_a_block_that_does_not_announce_it__blooms_are_not_b
     chain.mine()
     reader = Reader(chain, witness=tx_hash, depth=depth)
     assert follow(chain, reader, [[], []]) >= 2 and reader.cursor.blooms is False
+
+
+@pytest.mark.parametrize("unseen", ["unknown", "without logs", "without its block"])
+def test_witnessed__what_a_transaction_logged_cannot_be_seen__says_nothing(unseen: str) -> None:
+    chain = FakeChain()
+    chain.set_balance(ACCOUNT.address, 10**18)
+    tx_hash = chain.send_raw(logging_transaction(chain))
+    if unseen == "without logs":
+        chain.on_send("0x" + "ee" * 20, b"\1\2\3\4", lambda tx, block: Effect())
+    if unseen != "unknown":
+        chain.mine()
+    if unseen == "without its block":
+        chain.block = lambda at: None  # type: ignore[method-assign]
+    assert witnessed(chain, tx_hash) is None
+    reader = Cursor(chain, [ADDRESS], 0, witness=tx_hash)
+    if unseen != "without its block":
+        assert reader.read().behind == 0 and reader.blooms is None
+
+
+@pytest.mark.parametrize("chain", [FakeChain(), Blind()])
+def test_witnessed__what_a_transaction_logged__is_announced_or_not(chain: FakeChain) -> None:
+    chain.set_balance(ACCOUNT.address, 10**18)
+    tx_hash = chain.send_raw(logging_transaction(chain))
+    chain.mine()
+    assert witnessed(chain, tx_hash) is (type(chain) is FakeChain)
 
 
 @pytest.mark.parametrize("quiet", range(1, AUDIT + 2))

@@ -15,10 +15,10 @@ from hearth.base.errors import ChainError, FundsError, RefusedError, StorageErro
 from hearth.chain import tx_journal
 from hearth.chain.fees import Bid
 from hearth.chain.port import Block, Call, Receipt, Transaction, hex_of, refused
-from hearth.chain.tx import GWEI, MAX_GAP, Reconciled, Sender, SenderConfig
-from hearth.chain.tx_journal import TxJournal, TxState
+from hearth.chain.tx import GWEI, LOOKS, MAX_GAP, Reconciled, Sender, SenderConfig
+from hearth.chain.tx_journal import Intent, TxJournal, TxState
 from hearth.client.session import MAX_FEE
-from tests.kit.fake_chain import Effect, FakeChain, Fault, decode_raw
+from tests.kit.fake_chain import Effect, Event, FakeChain, Fault, decode_raw
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = ACCOUNT.address.lower()
@@ -89,8 +89,11 @@ def test_send__nothing_wrong__is_mined_once_and_told(rig: Rig) -> None:
 
 
 def test_send__the_same_key_again__sends_nothing(rig: Rig) -> None:
+    event = Event(TARGET, (b"\1" * 32,), b"")
+    rig.chain.on_send(TARGET, CALL.data[:4], lambda tx, block: Effect(events=(event,)))
     first = rig.sender.send(CALL, key="k")
     again = rig.sender.send(CALL, key="k")
+    assert again.logs == first.logs != () and again.block_number == first.block_number
     assert again.repeated and again.tx_hash == first.tx_hash and again.fee == first.fee
     assert len(rig.mined()) == 1 and len(rig.chain.sent) == 1
 
@@ -128,12 +131,51 @@ def test_send__from_many_threads__every_nonce_is_used_once(rig: Rig) -> None:
     assert [tx.nonce for tx in rig.chain.pending] == list(range(8))
 
 
-def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, dry_run=True)
-    outcome = rig.sender.send(CALL, key="k")
-    assert outcome.tx_hash is None and outcome.gas_used == 72_000 and outcome.fee > 0
-    assert rig.chain.sent == [] and rig.journal.find("k") is None
+@pytest.mark.parametrize("beside", [0, 3])
+@pytest.mark.parametrize("cap", [MAX_FEE, GWEI])
+def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path, beside: int, cap: int) -> None:
+    rig = Rig(tmp_path, dry_run=True, max_fee=cap)
+    rig.chain.rollup_fee = lambda data, gas: beside * len(data) * gas  # type: ignore[method-assign]
+    estimate = beside * len(CALL.data) * 72_000
+    pending = rig.sender.start(CALL, key="k")
+    outcome = rig.sender.finish(pending)
+    price = min(rig.chain.base_fee + rig.chain.priority_fee, cap)
+    assert outcome.tx_hash is None and outcome.gas_used == 72_000 and outcome.fee == 72_000 * price + estimate
+    assert (outcome.key, outcome.label, outcome.repeated) == ("k", CALL.label, False)
+    intent = pending.intent
+    assert (intent.key, intent.call, intent.state, intent.nonce) == ("k", CALL, TxState.INTENT, None)
+    assert rig.chain.sent == [] and rig.journal.find("k") is None and rig.now == 0
+    rig.sender.config = replace(rig.config, dry_run=False)
+    rig.sender.start(CALL, key="sent")
+    assert rig.journal.attempts(pending.intent) == [], "what was not sent is none of the journal"
     rig.journal.close()
+
+
+def test_sender__told_which_chain__does_not_ask_for_it(rig: Rig) -> None:
+    rig.chain.counts.clear()
+    sender = Sender(rig.chain, ACCOUNT, rig.journal, rig.config, chain_id=5)
+    assert rig.chain.counts["chain_id"] == 0
+    rig.chain.set_balance(ADDRESS, 0)
+    with pytest.raises(FundsError, match="on chain 5 is short") as caught:
+        sender.start(CALL, key="k")
+    assert caught.value.details["chain_id"] == 5
+
+
+@pytest.mark.parametrize("spare", [0, 30_000])
+def test_start__gas__is_the_estimate_with_its_margin_and_what_is_spared(rig: Rig, spare: int) -> None:
+    rig.sender.config = replace(rig.config, gas_margin_bps=15_000)
+    rig.sender.start(CALL, key="k", spare_gas=spare)
+    assert [tx.gas for tx in rig.chain.pending] == [rig.chain.gas_estimate * 3 // 2 + spare]
+
+
+@pytest.mark.parametrize("nonce", [0, 1])
+def test_start__call_names_its_nonce__another_one_signs_nothing_and_frees_the_key(rig: Rig, nonce: int) -> None:
+    if nonce:
+        with pytest.raises(ChainError, match=r"is for nonce 1 of .*, whose next one is 0") as caught:
+            rig.sender.start(CALL, key="k", nonce=nonce)
+        assert caught.value.code == "NONCE_TAKEN" and rig.state("k") is TxState.FAILED and rig.chain.sent == []
+    rig.sender.start(CALL, key="k", nonce=0)
+    assert [tx.nonce for tx in rig.chain.pending] == [0]
 
 
 # ---- refusals before a signature ----
@@ -160,7 +202,11 @@ def test_send__balance_short_of_value_or_gas__says_by_how_much(rig: Rig, balance
     needed = value + (gas if balance >= value else 0)
     assert int(error.details["short_by"]) == needed - balance
     assert error.details["address"] == ADDRESS and error.details["chain_id"] == 31337
+    assert (error.details["balance"], error.details["needed"]) == (str(balance), str(needed))
     assert ADDRESS in error.message and "ETH" in error.message and error.exit_code == 6
+    assert ("for gas" in error.message) == (balance >= value) and (" 1 ETH for jobs.claim" in error.message) == (
+        value > 0
+    )
     assert rig.chain.sent == [] and rig.journal.find("k") is None
 
 
@@ -175,6 +221,9 @@ def test_send__base_fee_above_the_cap__waits_instead(rig: Rig) -> None:
     with pytest.raises(ChainError) as caught:
         rig.sender.send(CALL, key="k")
     assert caught.value.code == "FEE_CAP" and rig.chain.sent == []
+    assert caught.value.details["for_all"] is True, "no other call may be sent either"
+    rig.chain.base_fee = rig.config.max_fee
+    assert rig.sender.start(CALL, key="k").intent.state is TxState.BROADCAST
 
 
 # ---- what a pool can answer ----
@@ -249,27 +298,98 @@ def test_send__funds_gone_at_broadcast__gives_the_nonce_back(rig: Rig) -> None:
     assert [tx.nonce for tx in rig.mined()] == [0]
 
 
+def foreign(nonce: int = 0) -> bytes:
+    """Return the bytes of a transaction of the same account that another process signed."""
+    fields = {"type": 2, "chainId": 31337, "nonce": nonce, "gas": 21_000, "maxFeePerGas": 10 * GWEI, "value": 1}
+    signed = ACCOUNT.sign_transaction({**fields, "maxPriorityFeePerGas": GWEI, "to": "0x" + "99" * 20})
+    return bytes(signed.raw_transaction)
+
+
+def test_reconcile__another_process_used_the_nonce__is_told_after_as_many_looks(rig: Rig) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.chain.drop_pool()
+    rig.chain.send_raw(foreign())
+    rig.chain.mine()
+    rig.mining = False
+    assert rig.sender.reconcile() == Reconciled(replaced=1) and rig.state("k") is TxState.REPLACED
+    assert rig.now == LOOKS - 1 and rig.sender.reconcile() == Reconciled()
+
+
+def test_reconcile__provider_lacks_the_block_of_a_receipt__it_is_none(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.chain.mine()
+    with monkeypatch.context() as lacks:
+        lacks.setattr(rig.chain, "block", lambda at: None)
+        assert rig.sender.reconcile().mined == 0 and rig.state("k") is TxState.BROADCAST
+    assert rig.sender.reconcile().mined == 1
+
+
+def given_up(rig: Rig) -> Intent:
+    """Return an intent that was given up, since a transaction used its nonce that the journal does not know."""
+    rig.sender.start(CALL, key="k")
+    rig.chain.drop_pool()
+    rig.chain.send_raw(foreign())
+    rig.chain.mine()
+    rig.mining = False
+    rig.sender.reconcile()
+    rig.mining = True
+    lost = rig.journal.newest("k", replaced=True)
+    assert lost is not None and lost.state is TxState.REPLACED
+    return lost
+
+
+def test_look_again__its_nonce_was_used_by_what_nobody_knows__is_unclear(rig: Rig) -> None:
+    lost = given_up(rig)
+    (attempt,) = rig.journal.attempts(lost)
+    with pytest.raises(ChainError, match="its nonce 0 is used") as caught:
+        rig.sender.look_again(lost)
+    assert caught.value.code == "TX_UNCLEAR"
+    assert (caught.value.details["nonce"], caught.value.details["tx_hashes"]) == (0, [hex_of(attempt.hash)])
+
+
+def test_look_again__its_nonce_was_used_by_another_of_the_journal__is_nobodys(rig: Rig) -> None:
+    lost = given_up(rig)
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    rig.sender.send(OTHER, key="other")
+    assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, ADDRESS), (1, TARGET)], "it was filled as a gap"
+    rig.sender.reconcile()
+    assert rig.sender.look_again(lost) is None
+
+
+def test_look_again__its_nonce_is_free_again__waits_once_more(rig: Rig) -> None:
+    lost = given_up(rig)
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    found = rig.sender.look_again(lost)
+    assert found is not None and (found.id, found.state) == (lost.id, TxState.BROADCAST)
+
+
+def test_look_again__was_mined_after_all__says_so(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.chain.mine()
+    with monkeypatch.context() as lags:
+        lags.setattr(rig.chain, "receipt", lambda tx_hash, **_: None)
+        lags.setattr(rig.chain, "transaction", lambda tx_hash: None)
+        assert rig.sender.reconcile().replaced == 1
+    lost = rig.journal.newest("k", replaced=True)
+    assert lost is not None
+    found = rig.sender.look_again(lost)
+    assert found is not None and found.state is TxState.MINED and rig.state("k") is TxState.MINED
+
+
 def test_send__another_process_uses_the_nonce__is_told_and_not_repeated(rig: Rig) -> None:
     rig.mining = False
     pending = rig.sender.start(CALL, key="k")
     rig.chain.drop_pool()
-    foreign = ACCOUNT.sign_transaction(
-        {
-            "type": 2,
-            "chainId": 31337,
-            "nonce": 0,
-            "gas": 21_000,
-            "maxFeePerGas": 10 * GWEI,
-            "maxPriorityFeePerGas": GWEI,
-            "value": 1,
-            "to": "0x" + "99" * 20,
-        }
-    )
-    rig.chain.send_raw(bytes(foreign.raw_transaction))
+    rig.chain.send_raw(foreign())
     rig.mining = True
     with pytest.raises(ChainError) as caught:
         rig.sender.finish(pending)
     assert caught.value.code == "NONCE_TAKEN" and rig.state("k") is TxState.REPLACED
+    assert rig.now == LOOKS, "a provider that lags is given so many polls"
     rig.sender.send(CALL, key="k")
     assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, "0x" + "99" * 20), (1, TARGET)]
 
@@ -373,8 +493,16 @@ def test_reconcile__crash_after_broadcast__finds_the_receipt(rig: Rig) -> None:
 def test_reconcile__crash_before_signing__frees_the_key(rig: Rig) -> None:
     rig.journal.intend("k", CALL)
     rig.crash()
-    assert rig.sender.reconcile().dropped == 1
+    assert rig.sender.reconcile().dropped == 1 and rig.state("k") is TxState.FAILED
+    assert rig.sender.reconcile().dropped == 0
     assert rig.sender.send(CALL, key="k").tx_hash is not None
+
+
+def test_start__crash_before_signing_and_nobody_reconciled__sends_it_once(rig: Rig) -> None:
+    rig.journal.intend("k", CALL)
+    rig.crash()
+    assert rig.sender.send(CALL, key="k").tx_hash is not None
+    assert rig.journal.intents(TxState.INTENT) == [] and len(rig.mined()) == 1
 
 
 def test_reconcile__journal_lost_with_the_key_kept__adopts_the_chains_nonce(rig: Rig) -> None:
@@ -407,6 +535,8 @@ def test_finish__journal_lost_and_the_old_transaction_pays_too_little__fills_the
     assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, ADDRESS), (1, TARGET)]
     rig.sender.reconcile()
     assert rig.journal.intents(TxState.SIGNED, TxState.BROADCAST) == []
+    gap = rig.journal.find("gap/0")
+    assert gap is not None and gap.note.startswith("it only used a nonce up")
 
 
 def test_reconcile__waiting_too_long__replaces(rig: Rig) -> None:
@@ -430,6 +560,13 @@ def test_reconcile__reorg_removes_the_block__waits_and_is_mined_once_more(rig: R
     again = rig.sender.send(CALL, key="k")
     assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash
     assert len(rig.mined()) == 1
+
+
+def test_reconcile__another_block_at_its_height__is_a_reorg_whoever_asks(rig: Rig) -> None:
+    rig.chain.mine(count=3)
+    rig.sender.send(CALL, key="k")
+    rig.chain.reorg(1, remine=[[]])
+    assert rig.sender.reconcile().reorged == 1 and rig.state("k") is TxState.BROADCAST
 
 
 def test_start__reorg_that_nobody_noticed__is_noticed_by_the_same_key(rig: Rig) -> None:
@@ -569,6 +706,16 @@ def test_send__chain_now_shorter_than_where_it_was_mined__says_nothing_before_it
     assert len(rig.mined()) == 1
 
 
+def test_send__another_block_takes_its_place_while_it_is_waited_for__is_sent_once_more(rig: Rig) -> None:
+    first = rig.sender.send(CALL, key="k")
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    rig.chain.fail(Fault("down", "send_raw"))
+    again = rig.sender.send(CALL, key="k")
+    assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash
+    assert rig.chain.sent == [rig.chain.sent[0]] * 2 and len(rig.mined()) == 1
+
+
 def test_send__provider_lags_behind_where_it_was_mined__waits_and_believes_the_journal(rig: Rig) -> None:
     first = rig.sender.send(CALL, key="k")
     newest = rig.chain._blocks.pop()
@@ -644,9 +791,11 @@ def test_finish__receipt_of_a_block_that_left_the_chain__another_transaction_use
     assert caught.value.code == "NONCE_TAKEN"
 
 
-def test_reconcile__mined_since_the_caller_looked__stays_mined(rig: Rig) -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_reconcile__mined_since_the_caller_looked__stays_mined(rig: Rig, late: bool) -> None:
     before = rig.chain.head()
     rig.sender.send(CALL, key="k")
+    rig.chain.late = lambda _: late
     assert rig.sender.reconcile(before).reorged == 0 and rig.state("k") is TxState.MINED
 
 
@@ -667,7 +816,8 @@ def test_start__final_key_whose_receipt_is_pruned__is_done(rig: Rig) -> None:
     rig.sender.reconcile()
     rig.chain.receipt = lambda tx_hash, **_: None  # type: ignore[method-assign]
     assert rig.sender.start(CALL, key="k").intent.state is TxState.FINAL
-    assert len(rig.chain.sent) == 1
+    again = rig.sender.send(CALL, key="k")
+    assert again.repeated and again.logs == () and len(rig.chain.sent) == 1
 
 
 def test_reconcile__reverted_transaction_rolled_back__holds_up_nothing(rig: Rig) -> None:
@@ -728,6 +878,34 @@ def test_send__pool_beyond_reason__is_refused_and_nothing_signed(rig: Rig, monke
     assert caught.value.code == "RPC_LIES" and caught.value.retryable and rig.chain.sent == []
     rig.sender.send(CALL, key="k")
     assert [tx.nonce for tx in rig.mined()] == [0]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "mined", "pending", "is_believed"),
+    [
+        (2, 0, 2 + MAX_GAP, True),
+        (2, 0, 3 + MAX_GAP, False),
+        (0, 3, 3 + MAX_GAP, True),
+        (0, 3, 4 + MAX_GAP, False),
+        (2, 0, 1, True),
+    ],
+)
+def test_start__nonce_that_an_rpc_names__may_be_a_full_pool_ahead_of_the_journal_or_of_what_is_mined(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, waiting: int, mined: int, pending: int, is_believed: bool
+) -> None:
+    for number in range(waiting):
+        rig.sender.start(CALL, key=str(number))
+    with monkeypatch.context() as lying:
+        lie_about_nonces(rig, lying, mined, pending)
+        if is_believed:
+            started = rig.sender.start(CALL, key="k")
+            assert started.intent.nonce == max(waiting, pending)
+        else:
+            with pytest.raises(ChainError, match=f"has {pending - mined} transactions waiting") as caught:
+                rig.sender.start(CALL, key="k")
+            assert caught.value.code == "RPC_LIES" and len(rig.chain.sent) == waiting
+    if is_believed and not mined:
+        assert rig.sender.finish(started).tx_hash is not None, "no more of them are to be filled than a pool keeps"
 
 
 @pytest.mark.parametrize("crash", [True, False])
@@ -835,6 +1013,7 @@ def test_start__ceiling_below_the_base_fee__is_refused_before_a_signature(rig: R
     with pytest.raises(ChainError) as caught:
         rig.sender.start(CALL, key="k", ceiling=29 * GWEI)
     assert caught.value.code == "FEE_CAP" and caught.value.retryable and rig.chain.sent == []
+    assert caught.value.details["for_all"] is False, "what is worth more may be sent"
     assert rig.sender.start(OTHER, key="l").intent.state is TxState.BROADCAST
 
 
@@ -853,8 +1032,10 @@ def test_reconcile__fees_rise_above_a_ceiling__it_never_bids_more(rig: Rig) -> N
     assert rig.state("k") is TxState.MINED
 
 
-def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_sent(rig: Rig) -> None:
+@pytest.mark.parametrize("cap", [MAX_FEE, 100 * GWEI])
+def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_sent(rig: Rig, cap: int) -> None:
     """Nonces are mined in their order: a claim that waits for lower fees must not hold up a beat."""
+    rig.sender.config = replace(rig.config, max_fee=cap)
     claim = rig.sender.start(CALL, key="claim", ceiling=20 * GWEI)
     rig.chain.base_fee = 100 * GWEI
     rig.sender.start(OTHER, key="beat")
@@ -867,6 +1048,126 @@ def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_
     assert (second.nonce, second.data) == (1, OTHER.data)
     with pytest.raises(RefusedError, match="too dear"):
         rig.sender.finish(claim)
+
+
+@pytest.mark.parametrize(
+    ("cap", "ceiling", "first", "base_fee", "is_parked"),
+    [
+        (MAX_FEE, 20, 12, 20, False),
+        (MAX_FEE, 20, 12, 21, True),
+        (MAX_FEE, 20, 1, 20, False),
+        (MAX_FEE, 20, 1, 21, True),
+        (MAX_FEE, None, 1, 100, False),
+        (3 * GWEI, None, 3, 3, False),
+        (3 * GWEI, None, 3, 4, True),
+    ],
+)
+def test_is_parked__bids_less_than_the_base_fee_and_may_not_bid_more(
+    tmp_path: Path, cap: int, ceiling: int | None, first: int, base_fee: int, is_parked: bool
+) -> None:
+    rig = Rig(tmp_path, max_fee=cap)
+    rig.chain.base_fee = first * GWEI
+    intent = rig.sender.start(CALL, key="k", ceiling=ceiling and ceiling * GWEI).intent
+    assert rig.sender.is_parked(intent, base_fee * GWEI) is is_parked
+    rig.journal.close()
+
+
+def test_cancel__waits_behind_a_ceiling__uses_its_nonce_up_at_a_fee_that_others_pay(rig: Rig) -> None:
+    intent = rig.sender.start(CALL, key="k", ceiling=20 * GWEI).intent
+    rig.chain.base_fee = 100 * GWEI
+    assert rig.sender.is_parked(intent, rig.chain.base_fee)
+    rig.sender.cancel(intent)
+    assert not rig.sender.is_parked(intent, 10**6 * GWEI), "a cancel has no ceiling"
+    rig.chain.mine()
+    (tx,) = rig.mined()
+    assert (tx.nonce, tx.to, tx.value, tx.data, tx.gas) == (0, ADDRESS, 0, b"", 21_000)
+    assert rig.sender.reconcile().failed == 1 and rig.state("k") is TxState.FAILED
+
+
+def test_cancel__was_replaced_already__bids_more_than_its_last_attempt(rig: Rig) -> None:
+    rig.mining = False
+    intent = rig.sender.start(CALL, key="k").intent
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    rig.sender.cancel(intent)
+    fees = [decode_raw(raw).max_fee for raw in rig.chain.sent]
+    assert len(fees) == 3 and fees[2] * 8 >= fees[1] * 9 > fees[1] * 8 >= fees[0] * 9
+    assert [(tx.to, tx.gas) for tx in rig.chain.pending] == [(ADDRESS, 21_000)]
+
+
+def test_cancel__no_pool_would_take_what_may_be_bid__leaves_it_waiting(rig: Rig) -> None:
+    rig.chain.base_fee = rig.config.max_fee
+    intent = rig.sender.start(CALL, key="k").intent
+    rig.sender.cancel(intent)
+    assert len(rig.chain.sent) == 1 and rig.state("k") is TxState.BROADCAST
+
+
+@pytest.mark.parametrize("ceiling", [None, 40 * GWEI])
+@pytest.mark.parametrize("seen", [0, 10**9])
+def test_why_capped__price_or_budget__says_which_from_the_first_wei_on(
+    tmp_path: Path, ceiling: int | None, seen: int
+) -> None:
+    rig = Rig(tmp_path)
+    if seen:
+        rig.chain.rollup_fee_of = lambda tx: seen
+        rig.sender.send(CALL, key="first")
+    gas, price = 50_000, 8 * GWEI
+    needed, spent = gas * price + seen, rig.journal.spent()
+    budget = needed + spent if ceiling is None else -(-(needed + spent) * 4 // 3)
+    most = rig.config.max_fee if ceiling is None else ceiling
+    assert rig.sender.why_capped(most, gas, ceiling) == "", "no budget"
+    told = rig.sender.why_capped(most + 1, gas, ceiling)
+    assert told.endswith(f"{most // GWEI:,} gwei") and ("its share of" in told) == (ceiling is not None)
+    rig.sender.config = replace(rig.config, day_budget=budget)
+    assert rig.sender.why_capped(price, gas, ceiling) == ""
+    rig.sender.config = replace(rig.config, day_budget=budget - 1)
+    assert "24 hours" in rig.sender.why_capped(price, gas, ceiling)
+    rig.journal.close()
+
+
+@pytest.mark.parametrize("named", [None, 7 * GWEI])
+def test_base_fee__head_without_one__is_what_gas_costs_now(rig: Rig, named: int | None) -> None:
+    head = replace(rig.chain.head(), base_fee=named)
+    assert rig.sender.base_fee(head) == (named or rig.chain.base_fee)
+
+
+@pytest.mark.parametrize(("base_fee", "cancels"), [(20, False), (21, True), (60, True), (61, False)])
+def test_reconcile__what_is_worth_more_waits_behind__what_is_in_front_is_cancelled_where_that_may_be_paid(
+    rig: Rig, base_fee: int, cancels: bool
+) -> None:
+    """One that bids the base fee itself can be mined; and where nothing behind may pay it, a cancel gains nothing."""
+    rig.mining = False
+    rig.chain.base_fee = 12 * GWEI
+    for key, ceiling in (("claim", 20), ("dear", 60), ("middling", 30)):
+        rig.sender.start(CALL, key=key, ceiling=ceiling * GWEI)
+    rig.chain.base_fee = base_fee * GWEI
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    first = rig.chain.pending[0]
+    assert (first.nonce, first.data) == (0, b"" if cancels else CALL.data)
+
+
+def test_replace__account_can_no_longer_pay_for_more__the_first_attempt_stands(rig: Rig) -> None:
+    rig.mining = False
+    rig.sender.start(CALL, key="k")
+    rig.chain.set_balance(ADDRESS, 1)
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    assert len(rig.chain.sent) == 2 and rig.state("k") is TxState.BROADCAST
+    rig.chain.mine()
+    assert rig.sender.reconcile().mined == 1
+
+
+def test_reconcile__what_must_be_sent_is_in_front__what_is_too_dear_waits_on(rig: Rig) -> None:
+    rig.mining = False
+    for key in ("a", "b"):
+        rig.sender.start(OTHER, key=key)
+    rig.sender.start(CALL, key="claim", ceiling=20 * GWEI)
+    rig.chain.base_fee = 100 * GWEI
+    for _ in range(2):
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    assert [(tx.nonce, tx.data) for tx in rig.chain.pending] == [(0, OTHER.data), (1, OTHER.data), (2, CALL.data)]
 
 
 def test_replace__cancelled_once__stays_a_cancel_though_the_call_would_do_again(rig: Rig) -> None:
@@ -895,15 +1196,15 @@ def test_start__days_budget__is_kept_with_what_waits_and_the_last_quarter_is_for
     gas = rig.chain.gas_estimate * 12 // 10
     budget = 8 * gas * (2 * rig.chain.base_fee + rig.chain.priority_fee)
     rig.sender.config = replace(rig.config, day_budget=budget)
-    codes: list[str] = []
+    codes: list[tuple[str, object]] = []
     for number in range(200):
         try:
             rig.sender.send(
                 CALL if number < 150 else OTHER, key=str(number), ceiling=GWEI << 20 if number < 150 else None
             )
         except ChainError as error:
-            codes.append(error.code)
-    assert set(codes) == {"SPEND_CAP"}
+            codes.append((error.code, error.details["for_all"]))
+    assert set(codes) == {("SPEND_CAP", True)}
     spent = 10 * ETHER - rig.chain.balance(ADDRESS)
     fee = 50_000 * (rig.chain.base_fee + rig.chain.priority_fee)
     ceiled = sum(fee for tx in rig.mined() if tx.data == CALL.data)
@@ -964,6 +1265,7 @@ def test_start__what_a_rollup_takes_is_more_than_the_effect_is_worth__is_not_sig
     gas = rig.chain.gas_estimate * 12 // 10
     rig.chain.rollup_estimate = gas * GWEI
     rig.sender.start(CALL, key="worth it", ceiling=3 * GWEI)
+    assert [tx.max_fee for tx in rig.chain.pending] == [GWEI], "what is kept for it comes off the bid"
     with pytest.raises(ChainError) as caught:
         rig.sender.start(CALL, key="not", ceiling=3 * GWEI - 1)
     assert caught.value.code == "FEE_CAP"
@@ -1001,6 +1303,35 @@ def test_start__pools_are_full__the_same_bytes_again_at_the_same_fee_and_no_erro
         rig.sender.reconcile()
     assert rig.sender.send(CALL, key="k").tx_hash == decode_raw(said[0]).hash
     assert len(said) == 4 and len(set(said)) == 1
+
+
+def test_start__pools_were_full_until_it_was_replaced__its_last_attempt_is_what_is_sent_again(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(raw: bytes) -> bytes:
+        raise ChainError("the transaction pool has no room now", code="POOL_FULL", hint="hearth doctor")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(rig.chain, "send_raw", full)
+        first = rig.sender.start(CALL, key="k").intent
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    attempts = rig.journal.attempts(first)
+    rig.sender.start(OTHER, key="other")
+    assert len(attempts) == 2 and rig.chain.sent[0] == attempts[-1].raw
+
+
+def test_reconcile__started_again__waits_as_long_as_it_has_not_waited(rig: Rig) -> None:
+    rig.mining = False
+    rig.sender.start(CALL, key="k")
+    rig.crash()
+    rig.sender.reconcile()
+    rig.sleep(rig.config.replace_after - 0.5)
+    rig.sender.reconcile()
+    assert len(set(rig.chain.sent)) == 1
+    rig.sleep(0.5)
+    rig.sender.reconcile()
+    assert len(set(rig.chain.sent)) == 2
 
 
 def test_reconcile__budget_leaves_no_room__nothing_dearer_is_signed(tmp_path: Path) -> None:

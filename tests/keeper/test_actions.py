@@ -13,6 +13,7 @@ from hearth.protocol.types import SENTINEL, JobId, NodeId
 from hearth.protocol.words import TermsWords
 from keeper import actions
 from keeper.actions import ALL, Action, CheckLiveness, Close, Expire, Propose, Reclaim, Settle, Unlock, name_of
+from keeper.config import Config
 
 JOB, OTHER = JobId(b"\xab" * 32), JobId(b"\xcd" * 32)
 A, B = "0x" + "ab" * 32, "0x" + "cd" * 32
@@ -130,3 +131,12 @@ def test_action__every_kind__is_in_the_table() -> None:
 def test_name_of__several__first_whole_and_the_number_of_the_others() -> None:
     assert name_of([f"{A}/6"]) == f"{A}/6"
     assert name_of([f"{A}/6", f"{B}/0", f"{A}/1"]) == f"{A}/6 and 2 more"
+
+
+@pytest.mark.parametrize("max_loss", [0, 7_000])
+@pytest.mark.parametrize("gas", [0, 1, 50_000])
+def test_worth_of__any_gas__is_the_highest_price_at_which_it_is_worth_it(gas: int, max_loss: int) -> None:
+    config = Config(PAYEE, PAYEE, max_loss=max_loss, coin_price=10**15)
+    most = config.worth_of(10**6, gas)
+    assert config.is_worth(10**6, gas, most)
+    assert config.is_worth(10**6, gas, most + 1) is (gas == 0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import plain
+from bench import fleets, plain
 from hearth.protocol import formulas
 from hearth.protocol.gas import PAID_CHECKPOINT_GAS, RECLAIM_GAS, SETTLE_GAS, settling_gas, unlocking_gas
 from hearth.protocol.parents import Condition, Parent, Progress, progress
@@ -505,12 +505,14 @@ def test_decide__70_submitted_units__settle_in_batches_best_paid_first() -> None
     [
         ({"challenge_window": 60}, 60, "its judge may dispute it"),
         ({"challenge_window": 60, "flags": TermsFlag.PROVEN}, 86_400 + 60, "its judge may confirm it"),
+        ({"flags": TermsFlag.NEWCOMERS}, fleets.POLICY.fresh_delay, "the result of a node on probation"),
     ],
 )
 def test_decide__judged_result__is_settled_once_its_judge_has_no_time_left(
     changes: dict[str, Any], wait: int, why: str
 ) -> None:
-    row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW), judge=OTHER, **changes)
+    fresh = UnitFlag.FRESH if "challenge_window" not in changes else UnitFlag(0)
+    row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW, flags=fresh), judge=OTHER, **changes)
     snapshot = case_of((node(1),), (row,)).snapshot
     assert reason_for(decide(snapshot, FREE, NOW + wait - 1), NAME).startswith(
         f"{why}, to be settled from {NOW + wait}"

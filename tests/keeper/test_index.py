@@ -423,6 +423,8 @@ def test_compare__word_that_an_event_did_not_carry__is_named_and_taken_over(worl
     job = world.id_of(terms)
     assert follower.index.compare([job], [world.load(terms)[0]]) == [job]
     assert follower.index.rows()[0].units[0].unit == world.unit(terms)
+    with pytest.raises(ValueError, match="shorter"):
+        follower.index.compare([job], [])
 
 
 def test_apply__logs_with_a_gap__are_counted_and_stepped_over(world: World) -> None:
@@ -442,6 +444,18 @@ def test_apply__logs_with_a_gap__are_counted_and_stepped_over(world: World) -> N
         index.apply(page, 0)
         assert (index.strays, index.doubts) == (strays, doubts)
         assert index.logs == len(page)
+
+
+def test_apply__log_of_a_whole_array_about_a_job_of_one_unit__is_stepped_over(world: World) -> None:
+    terms = world.post()
+    world.claim(terms, world.register())
+    posting, claim = (log for log in world.evm.logs if log.address == world.jobs.address.lower())  # type: ignore[attr-defined]
+    index, everything = Index(CHAIN_ID, world.jobs.address.lower()), SENTINEL.to_bytes(32, "big")
+    header = words.pack_header(Header(touched=1, leases=1)).to_bytes(32, "big")
+    topics = (*claim.topics[:2], everything, *claim.topics[3:])
+    index.apply([posting, claim._replace(topics=topics, data=header + claim.data[32:])], 0)
+    job = world.id_of(terms)
+    assert (index.strays, index.doubts, index.live()) == (1, {job}, [job])
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])

@@ -198,7 +198,8 @@ def test_cases__most_fleets__have_several_fitting_nodes() -> None:
 
 @pytest.mark.parametrize("bond", [1, 2**53 + 1, 2**70 + 1])
 @pytest.mark.parametrize("most", [0, 1, 2**64, 2**71, formulas.MAX_UINT])
-def test_candidates__newcomers__are_those_that_the_gate_lets_in(bond: int, most: int) -> None:
+@pytest.mark.parametrize("needs", [Needs(), Needs(runtimes=Runtime(0))], ids=["a runtime", "nothing"])
+def test_candidates__newcomers__are_those_that_the_gate_lets_in(bond: int, most: int, needs: Needs) -> None:
     """What each has reserved is a unit around its bound; a first lease is bounded by nothing."""
     edges = {most - bond + shift for shift in (-1, 0, 1)} | {0, 1}
     held = [reserved for reserved in sorted(edges) if 0 <= reserved < 2**72]
@@ -208,7 +209,7 @@ def test_candidates__newcomers__are_those_that_the_gate_lets_in(bond: int, most:
         )
         for at, amount in enumerate(held, start=1)
     ]
-    ask = Ask(Needs(), 1, bond, most)
+    ask = Ask(needs, 1, bond, most)
     view = build_fleet(nodes).at(NOW, Immutables(900, 0))
     found = {int(view.ids[row]) for row in match.candidates(view, ask, SUBMITTER)}
     assert found == {n.id for n in nodes if formulas.node_gate(n, ask, NOW, 900, 0) == Gate.FITS}
@@ -313,6 +314,12 @@ def test_write__page_with_a_gap__raises() -> None:
         Fleet().write(NodeId(2), raw)
     with pytest.raises(ValueError, match="do not continue"):
         Fleet().write(NodeId(1), raw[:-1])
+
+
+@pytest.mark.parametrize("number", [0, 4, -1])
+def test_node__id_that_is_not_in_the_fleet__raises(number: int) -> None:
+    with pytest.raises(IndexError):
+        build_fleet(fleets.fleet("all equal", 3)).node(NodeId(number))
 
 
 def test_write__stake_of_81_bits__raises() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hearth.protocol import formulas
 from hearth.protocol.types import NodeId
+from keeper import tie_break
 from keeper.tie_break import _CHUNK, _FEW, tie_breaks
 
 
@@ -29,3 +30,12 @@ def test_tie_breaks__any_length__equal_protocol(count: int) -> None:
 def test_tie_breaks__any_seed_and_ids__equal_protocol(seed: bytes, ids: list[int]) -> None:
     expected = [formulas.lot(seed, NodeId(i)) for i in ids]
     assert tie_breaks(seed, np.array(ids, np.int64)).tolist() == expected
+
+
+def test_tie_breaks__tables_derived_anew__equal_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are derived once, where the module is imported, before any test could tell that they are right."""
+    turns, source = tie_break._rho_pi()
+    tables = {"_CONSTANTS": tie_break._round_constants(), "_TURNS": turns, "_SOURCE": source}
+    for name, table in {**tables, "_BACK": np.uint64(64) - turns}.items():
+        monkeypatch.setattr(tie_break, name, table)
+    test_tie_breaks__any_length__equal_protocol(_FEW)

@@ -166,3 +166,29 @@ def test_verify__block_above_two_mebibytes__refused_by_size() -> None:
     with pytest.raises(TooLarge):
         cid.of(block)
     assert cid.of(block[:-1]).verify(block[:-1])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(Cid(1, cid.RAW, cid.IDENTITY, bytes(size)) for size in (0, 1, 127, cid.MAX_INLINE_BYTES)),
+        cid.of(b"x"),
+        Cid(0, cid.DAG_PB, cid.SHA2_256, bytes(32)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rest", [b"", b"\x01\x55", bytes(300)])
+def test_from_start__name_before_other_bytes__ends_where_it_ends(name: Cid, rest: bytes) -> None:
+    assert cid.from_start(bytes(name) + rest) == (name, len(bytes(name)))
+
+
+@pytest.mark.parametrize("size", [cid.MAX_INLINE_BYTES + 1, 300])
+def test_from_start__longer_than_a_name_may_hold__refused_by_that(size: int) -> None:
+    raw = b"\x01\x55\x00" + bytes((size & 0x7F | 0x80, size >> 7)) + bytes(size)
+    with pytest.raises(BadCid, match="holds a block of more than"):
+        cid.from_start(raw)
+
+
+def test_of_root__digest_on_chain__names_a_directorys_block() -> None:
+    block = b"\x0a\x02\x08\x01"
+    assert cid.of_root(hashlib.sha256(block).digest()) == cid.of(block, cid.DAG_PB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import os
@@ -9,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,6 +37,7 @@ from hearth.storage.stores import (
     StoreStatus,
     open_store,
 )
+from hearth.storage.stores.chain import COOL_DOWN_SECONDS
 from hearth.storage.unixfs import Link, ReadLimits, encode_dag_node
 from tests.kit.disks import MIB, fill, small_disk
 from tests.storage.unixfs_cases import kubo_api
@@ -289,6 +292,8 @@ def test_open_store__unusable_url__bad_store_url(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         open_store(url)
     assert (caught.value.code, caught.value.exit_code) == ("BAD_STORE_URL", 3)
+    shown = caught.value.details["url"]
+    assert "secret" not in caught.value.message and f"the store URL {shown} is not usable: " in caught.value.message
 
 
 # ---------------------------------------------------------------- folder
@@ -451,6 +456,51 @@ def test_folder__try_write_where_blocks_cannot_be_made__store_down(tmp_path: Pat
         FolderStore(tmp_path / "store").try_write()
 
 
+def test_folder__path_that_no_file_can_have__store_down_and_no_status(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / ("x" * 300))
+    said = folder.status()
+    assert (said.reachable, said.writable) == (False, False) and "too long" in said.detail
+    for act in (
+        folder.collect,
+        lambda: folder.put_block(b"x"),
+        lambda: folder.pin(ABSENT),
+        lambda: folder.unpin(ABSENT),
+    ):
+        with pytest.raises(StoreDown, match="too long"):
+            act()
+
+
+def test_folder__status__counts_its_blocks(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / "store")
+    assert folder.status() == StoreStatus(folder.url, True, True, "0 blocks, 0 bytes")
+    for block in (b"12345", b"123"):
+        folder.put_block(block)
+    assert folder.status() == StoreStatus(folder.url, True, True, "2 blocks, 8 bytes")
+
+
+def test_folder__block_that_it_has__is_not_written_again_and_is_young_again(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path)
+    folder.put_block(b"x")
+    (file,) = block_files(folder)
+    before = file.stat().st_ino
+    age(folder, 10_000)
+    folder.put_block(b"x")
+    assert file.stat().st_ino == before and time.time() - file.stat().st_mtime < 1_000
+
+
+def test_folder__somebody_collects__is_waited_for_by_who_writes(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path)
+    folder.put_block(b"x")
+    with open(tmp_path / "lock", "ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer = threading.Thread(target=folder.put_block, args=(b"y",), daemon=True)
+        writer.start()
+        writer.join(0.3)
+        assert writer.is_alive() and not folder.has(cids.of(b"y"))
+    writer.join(10)
+    assert folder.has(cids.of(b"y"))
+
+
 def test_folder__reading__creates_nothing(tmp_path: Path) -> None:
     folder = FolderStore(tmp_path / "store")
     assert not folder.has(ABSENT)
@@ -607,6 +657,41 @@ def test_chain__store_that_was_down__asked_last_for_a_while() -> None:
     assert broken.calls == 2
 
 
+def clock_of(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Give a chain's stores a clock that a test moves; a machine's own begins at zero."""
+    now = [0.0]
+    monkeypatch.setattr("hearth.storage.stores.chain.time", Mock(monotonic=lambda: now[0]))
+    return now
+
+
+def test_chain__store_that_was_down__is_asked_in_its_turn_again_when_it_has_cooled_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = clock_of(monkeypatch)
+    first, second = BrokenStore("first"), MemoryStore("second")
+    cid = second.put_block(b"x")
+    chain = Chain([first, second])
+    asked = []
+    for now[0] in (0.0, COOL_DOWN_SECONDS - 1, COOL_DOWN_SECONDS, COOL_DOWN_SECONDS + 1):
+        assert chain.get_block(cid) == b"x"
+        asked.append(first.calls)
+    assert asked == [1, 1, 2, 2]
+
+
+def test_chain__mirror_that_was_down__is_written_to_again_when_it_has_cooled_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = clock_of(monkeypatch)
+    broken, whole = BrokenStore("broken"), MemoryStore("whole")
+    chain = Chain([MemoryStore("first"), broken, whole], mirrors=2)
+    asked = []
+    for now[0] in (0.0, COOL_DOWN_SECONDS - 1, COOL_DOWN_SECONDS, COOL_DOWN_SECONDS + 1):
+        cid = chain.put_block(str(now[0]).encode())
+        assert whole.has(cid), "from the first second on"
+        asked.append(broken.calls)
+    assert asked == [1, 1, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("kinds", "error"),
     [
@@ -621,7 +706,9 @@ def test_chain__nobody_has_it__the_gravest_reason_and_all_of_them(kinds: list[st
     made = {"empty": MemoryStore("empty"), "broken": BrokenStore(), "liar": liar}
     with pytest.raises(error) as caught:
         Chain([made[kind] for kind in kinds]).get_block(ABSENT)
-    assert len(caught.value.details["reasons"]) == len(kinds)
+    codes = {"empty": "BLOCK_MISSING", "broken": "STORE_DOWN", "liar": "BLOCK_CORRUPT"}
+    assert sorted(caught.value.details["reasons"]) == sorted(codes[kind] for kind in kinds)
+    assert caught.value.details["cid"] == str(ABSENT)
     assert all(f"memory:{kind}" in caught.value.message or kind == "liar" for kind in kinds)
 
 
@@ -797,6 +884,32 @@ def test_chain__status__names_every_store() -> None:
     assert (status.reachable, status.writable) == (True, True)
     assert "switched off" in status.detail
     assert "memory:m" in status.detail
+    down = Chain([BrokenStore()]).status()
+    assert (down.reachable, down.writable) == (False, False)
+
+
+def test_chain__of_no_store__is_none() -> None:
+    with pytest.raises(ValueError, match="needs a store"):
+        Chain([])
+
+
+def test_chain__closed__closes_every_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    stores, closed = [MemoryStore(name) for name in "12"], []
+    for store in stores:
+        monkeypatch.setattr(store, "close", lambda store=store: closed.append(store))
+    Chain(stores).close()
+    assert closed == stores
+
+
+def test_chain__collect__clears_what_it_writes_to_and_no_other(tmp_path: Path) -> None:
+    first, mirror, other = (FolderStore(tmp_path / name) for name in ("first", "mirror", "other"))
+    chain = Chain([first, mirror, other], mirrors=1)
+    other.put_block(b"not ours")
+    chain.put_block(b"1234")
+    for store in (first, mirror, other):
+        age(store, 10_000)
+    assert chain.collect() == 8
+    assert [len(block_files(store)) for store in (first, mirror, other)] == [0, 0, 1]
 
 
 @given(st.lists(st.sampled_from(["ok", "missing", "down", "corrupt"]), min_size=1, max_size=4))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -708,3 +709,23 @@ def test_gateway_server__own_process_killed_mid_fetch__nothing_half_written(tmp_
     assert len(moved) == 1
     assert list((tmp_path / "out").iterdir()) == []
     process.stdout.close()
+
+
+@pytest.mark.net
+def test_main__store_and_port__is_served_there_until_it_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = FolderStore(tmp_path).put_block(b"served")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    read: list[bytes] = []
+
+    def interrupted() -> None:
+        read.append(GatewayStore(f"http://127.0.0.1:{port}").get_block(block))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["gateway_server", str(tmp_path), "--port", str(port)])
+    monkeypatch.setattr(server_module, "threading", Mock(wraps=threading, Event=lambda: Mock(wait=interrupted)))
+    server_module.main()
+    assert read == [b"served"]
+    assert capsys.readouterr().out == f"gateway+http://127.0.0.1:{port}\n"

@@ -275,6 +275,20 @@ def test_kubo__drips_or_stalls__store_down_by_the_deadline() -> None:
 
 
 @pytest.mark.net
+def test_kubo__node_that_answers__is_usable_and_asked_for_plain_answers() -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        asked.append((handler.path, handler.headers.get("Accept-Encoding")))
+        send(handler, 200, b'{"Version": "0.42.0"}')
+
+    with impostor(answer) as store:
+        status = store.status()
+    assert (status.reachable, status.writable, status.detail) == (True, True, "Kubo 0.42.0")
+    assert [(path.partition("?")[0], packing) for path, packing in asked] == [("/api/v0/version", "identity")]
+
+
+@pytest.mark.net
 def test_kubo__errors__named_by_what_they_mean() -> None:
     refusal = json.dumps({"Message": "block was not found locally (offline)", "Code": 0, "Type": "error"}).encode()
     with impostor(lambda handler: send(handler, 500, refusal)) as store:

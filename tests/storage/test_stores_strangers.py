@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -144,7 +145,29 @@ def test_strangers__failure_after_failure__is_asked_no_more_and_absence_is_none(
             with pytest.raises(StorageError):
                 store.get_block(cid)
         assert (broken.count, lacking.count) == (strangers.STRIKES, 5)
-        assert urls[1] in store.status().detail and urls[0] not in store.status().detail
+        said = store.status()
+        assert urls[1] in said.detail and urls[0] not in said.detail
+        assert (said.reachable, said.writable) == (True, False)
+        alone = named(urls[:1])
+        for cid in OTHERS[: strangers.STRIKES]:
+            with pytest.raises(StorageError):
+                alone.get_block(cid)
+        assert (alone.status().reachable, alone.status().detail) == (False, "none is asked any more")
+
+
+def test_strangers__fails_now_and_then__is_forgiven_by_each_block_that_it_gives() -> None:
+    fails = [True]
+    flaky = Asked(lambda handler: send(handler, 500) if fails[0] else give(handler))
+    with gateways(flaky) as urls:
+        store = named(urls)
+        for _ in range(3):
+            for fails[0] in (*[True] * (strangers.STRIKES - 1), False):
+                if fails[0]:
+                    with pytest.raises(StoreDown):
+                        store.get_block(CID)
+                else:
+                    assert store.get_block(CID) == BLOCK
+    assert flaky.count == 3 * strangers.STRIKES
 
 
 # ---- how long they take ----
@@ -220,6 +243,18 @@ def test_strangers__written_to__refuses() -> None:
         assert caught.value.code == "READ_ONLY"
 
 
+def test_strangers__collected__keep_nothing_to_clear() -> None:
+    assert named(["http://127.0.0.1:9"]).collect() == 0
+
+
+def test_strangers__closed__closes_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(strangers.GatewayStore, "close", lambda gateway: closed.append(gateway.url))
+    urls = ["http://127.0.0.1:9", "http://127.0.0.1:10"]
+    named(urls).close()
+    assert closed == [f"gateway+{url}" for url in urls]
+
+
 # ---- behind one's own stores ----
 
 
@@ -278,6 +313,28 @@ def test_last_resort__own_store_fails_however__the_last_is_asked_after_it(error:
     assert own.asked[-1] == OTHERS[1] and opened.count == 1
 
 
+def test_last_resort__last_has_failed_once__the_first_is_asked_before_it_again() -> None:
+    own, last = Noted(), Noted()
+    last.put_block(BLOCK)
+    kept = own.put_block(b"kept")
+    store = LastResort(own, Opened(last))
+    store.get_block(CID)
+    with pytest.raises(BlockMissing):
+        store.get_block(OTHERS[0])
+    asked = len(last.asked)
+    assert store.get_block(kept) == b"kept" and len(last.asked) == asked
+
+
+def test_last_resort__first_gives_what_the_last_lacks__each_was_asked_once_and_the_first_comes_first_again() -> None:
+    own, last = Noted(), Noted()
+    last.put_block(BLOCK)
+    kept = own.put_block(b"kept")
+    store = LastResort(own, Opened(last))
+    store.get_block(CID)
+    assert [store.get_block(kept) for _ in range(2)] == [b"kept"] * 2
+    assert last.asked == [CID, kept] and own.asked == [CID, kept, kept]
+
+
 def test_last_resort__nobody_has_it__says_what_each_said() -> None:
     own = Noted()
     with pytest.raises(BlockMissing) as caught:
@@ -315,6 +372,39 @@ def test_last_resort__written_and_pinned__lies_in_the_first(tmp_path: Path) -> N
     assert store.put_json({"a": "1"}) and store.has(cids.parse(str(root))) and store.writable
     store.unpin(root)
     assert root not in own.pins()
+    assert store.add_bytes(b"result").cid in own.pins()
+    assert store.status() == Chain([own, MemoryStore("cache")]).status()
+
+
+def test_last_resort__first_is_broken__says_so_where_it_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    store = LastResort(FolderStore(tmp_path / "file" / "own"), Opened(MemoryStore()))
+    with pytest.raises(StoreDown):
+        store.try_write()
+
+
+def test_last_resort__collect__clears_the_first(tmp_path: Path) -> None:
+    own = FolderStore(tmp_path / "own")
+    own.put_block(b"1234")
+    for file in own.root.rglob("*"):
+        os.utime(file, (0, 0))
+    assert LastResort(own, Opened(MemoryStore())).collect() == 4
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_last_resort__closed__closes_the_last_if_it_was_opened_and_never_the_first(
+    monkeypatch: pytest.MonkeyPatch, used: bool
+) -> None:
+    own, last, closed = Noted(), Noted(), []
+    for one in (own, last):
+        monkeypatch.setattr(one, "close", lambda one=one: closed.append(one))
+    opened = Opened(last)
+    store = LastResort(own, opened)
+    if used:
+        with pytest.raises(BlockMissing):
+            store.get_block(CID)
+    store.close()
+    assert closed == ([last] if used else []) and opened.count == used
 
 
 def test_last_resort__gateway_of_ours_behind_an_empty_store__gives_a_tree(tmp_path: Path) -> None:

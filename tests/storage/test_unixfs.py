@@ -12,6 +12,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +32,7 @@ from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import MemoryStore
-from hearth.storage.unixfs import Entry, Link, ReadLimits
+from hearth.storage.unixfs import Entry, Link, ReadLimits, reader
 from tests.kit.require import require
 from tests.storage.unixfs_cases import (
     ROOT,
@@ -209,6 +210,31 @@ def test_import_path__progress__adds_up_to_the_content(tmp_path: Path) -> None:
     assert (entry.size, entry.files, entry.kind) == (2503, 2, "directory")
 
 
+def test_name_path__tree__is_named_as_it_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(3 * 2**20))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "left out").write_bytes(b"x")
+    told: list[tuple[str, int]] = []
+    rules: dict[str, Any] = {"ignore": lambda path, _: path == "left out"}
+    named = unixfs.name_path(tmp_path, progress=lambda *moved: told.append(moved), **rules)
+    assert named == unixfs.import_path(tmp_path, MemoryStore(), **rules)
+    assert (named.files, named.folders, named.size) == (1, 2, 3 * 2**20) == (1, 2, sum(size for _, size in told))
+
+
+def test_import_path__below_a_link__is_taken_unless_it_was_resolved_before(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_bytes(b"x")
+    (tmp_path / "link").symlink_to("there")
+    below = tmp_path / "link" / "file"
+    for act in (
+        lambda **how: unixfs.import_path(below, MemoryStore(), **how),
+        lambda **how: unixfs.name_path(below, **how),
+    ):
+        assert act().cid == cids.of(b"x")
+        with pytest.raises(StorageError):
+            act(still=True)
+
+
 def test_import_path__ignored_entries__left_out_and_not_entered(tmp_path: Path) -> None:
     (tmp_path / "keep").write_bytes(b"1")
     plain = ours_of(tmp_path)
@@ -290,6 +316,31 @@ def test_encode_directory__links_in_any_order__sorted_by_bytes() -> None:
     assert len(blocks) == 1
     block = blocks.pop()
     assert [link.name for link in unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block).links] == names
+
+
+def test_walk__tree__tells_each_entry_as_its_nodes_declare_it(tmp_path: Path) -> None:
+    store = MemoryStore()
+    (tmp_path / "in" / "b").mkdir(parents=True)
+    (tmp_path / "in" / "a").write_bytes(bytes(100))
+    (tmp_path / "in" / "b" / "c").write_bytes(b"12345")
+    root = unixfs.import_path(tmp_path / "in", store, chunk_bytes=40)
+    top, file, folder, inner = unixfs.walk(root.cid, store)
+    below = unixfs.import_path(tmp_path / "in" / "b", MemoryStore())
+    whole = unixfs.import_path(tmp_path / "in" / "a", MemoryStore(), chunk_bytes=40)
+    assert top == Entry(root.cid, "directory", 0, 0, 0, "")
+    assert file == Entry(whole.cid, "file", 100, whole.tsize, 1, "a")
+    assert folder == Entry(below.cid, "directory", 0, below.tsize, 0, "b")
+    assert inner == Entry(cids.of(b"12345"), "file", 5, 5, 1, "b/c")
+    out = unixfs.export(root.cid, store, tmp_path / "out")
+    assert (out.size, out.files) == (105, 2)
+
+
+@pytest.mark.parametrize("size", [0, 5])
+def test_export__lone_file__tells_its_size_and_its_progress(tmp_path: Path, size: int) -> None:
+    store, told = MemoryStore(), list[tuple[str, int]]()
+    root = unixfs.import_file(io.BytesIO(bytes(size)), store, chunk_bytes=2)
+    out = unixfs.export(root.cid, store, tmp_path / "out", progress=lambda *moved: told.append(moved))
+    assert (out.size, out.files, out.kind) == (size, 1, "file") and sum(moved for _, moved in told) == size
 
 
 def test_import_path__missing__not_found(tmp_path: Path) -> None:
@@ -641,11 +692,17 @@ def python_path() -> dict[str, str]:
 def test_export__hostile_name__refused_and_nothing_written(tmp_path: Path, name: bytes) -> None:
     store = MemoryStore()
     leaf = store.put_block(b"evil")
-    for root in (directory(store, (name, leaf)), directory(store, (b"d", directory(store, (name, leaf))))):
-        with pytest.raises(UnsafePath):
-            unixfs.export(root, store, tmp_path / "out")
-        with pytest.raises(UnsafePath):
-            list(unixfs.walk(root, store))
+    below = directory(store, (b"d", directory(store, (name, leaf))))
+    for root in (directory(store, (name, leaf)), below):
+        for act in (
+            lambda root: unixfs.export(root, store, tmp_path / "out"),
+            lambda root: list(unixfs.walk(root, store)),
+            lambda root: unixfs.count_entries(root, store),
+            lambda root: unixfs.resolve(root, "d/x" if root == below else "x", store),
+        ):
+            with pytest.raises(UnsafePath) as caught:
+                act(root)
+            assert caught.value.details["path"] == f"{'d' if root == below else '.'}/{name[:80]!r}"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -653,7 +710,7 @@ def test_export__hostile_name__refused_and_nothing_written(tmp_path: Path, name:
 def test_export__names_that_collide__refused_and_nothing_written(tmp_path: Path, first: bytes, second: bytes) -> None:
     store = MemoryStore()
     leaf = store.put_block(b"x")
-    with pytest.raises(UnsafePath):
+    with pytest.raises(UnsafePath, match="stands twice" if first == second else "only in case or Unicode form"):
         unixfs.export(directory(store, (first, leaf), (second, leaf)), store, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
@@ -798,7 +855,9 @@ def test_resolve__paths__the_entry_or_not_found(tmp_path: Path) -> None:
     root = directory(store, (b"a", inner))
     assert unixfs.resolve(root, "", store) == root
     assert unixfs.resolve(root, "/a/", store) == inner
-    assert unixfs.resolve(root, "a/c d", store) == leaf
+    assert unixfs.resolve(root, "a/c d", store) == unixfs.resolve(root, "a/c%20d", store) == leaf
+    written = directory(store, (b"c%20d", inner), (b"c d", leaf))
+    assert unixfs.resolve(written, "c%20d", store) == inner, "a name as it stands comes first"
     for path in ("b", "a/b", "a/c d/e", "a/..", "."):
         with pytest.raises(NotFoundError):
             unixfs.resolve(root, path, store)
@@ -961,9 +1020,35 @@ def test_export__one_over_each_limit__refused(tmp_path: Path, limits: ReadLimits
         *(store, (b"a", store.put_block(b"12345")), (b"b", directory(store, (b"c", store.put_block(b"67890")))))
     )
     unixfs.export(root, store, tmp_path / "whole", ReadLimits(max_bytes=10, max_entries=4, max_blocks=4))
-    with pytest.raises(TooLarge, match=f"more than . {what}"):
+    assert len(list(unixfs.walk(root, store, ReadLimits(max_bytes=10, max_entries=4, max_blocks=4)))) == 4
+    with pytest.raises(TooLarge, match=f"more than . {what}") as caught:
         unixfs.export(root, store, tmp_path / "out", limits)
+    assert caught.value.details["what"] == what
+    if what != "bytes":
+        with pytest.raises(TooLarge, match=f"more than . {what}"):
+            list(unixfs.walk(root, store, limits))
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
+
+
+def test_limits__inner_nodes__are_far_above_what_an_importer_needs() -> None:
+    assert ReadLimits(max_bytes=80, max_entries=2).max_node_bytes == 10 + 2 * 1024 + cids.MAX_BLOCK_BYTES
+
+
+def test_read__source_gives_more_than_a_block_may_have__refused() -> None:
+    class Huge:
+        def get_block(self, cid: Cid) -> bytes:
+            return bytes(cids.MAX_BLOCK_BYTES + 1)
+
+    with pytest.raises(TooLarge, match="a block has at most"):
+        list(unixfs.read_file(LEAF, Huge()))
+
+
+@pytest.mark.parametrize("size", [0, 127, 128, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
+def test_decode_node__numbers_of_up_to_64_bits__read(size: int) -> None:
+    link = field(2, field(1, bytes(LEAF)) + field(2, b"a") + field(3, size))
+    block = link + field(1, data(1))
+    (found,) = unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block).links
+    assert found == Link(LEAF, b"a", size)
 
 
 LEAF = cids.of(b"ab")
@@ -1078,6 +1163,25 @@ def test_export__honest_tree__asks_for_each_node_once(tmp_path: Path) -> None:
     assert source.asked == 2 + 9  # a leaf is read where it is written
 
 
+def test_nodes__more_than_are_held__those_that_were_held_longest_go() -> None:
+    nodes, node = reader.Nodes(), unixfs.decode_dag_node(*decoded(data(1)))
+    quarter = reader.NODES_BYTES // 4
+    names = [cids.of(b"%d" % number, cids.DAG_PB) for number in range(6)]
+    for name in names[:4]:
+        nodes.keep(name, node, quarter)
+    assert [nodes.get(name) for name in names[:4]] == [(node, quarter)] * 4, "just as many as may be"
+    nodes.keep(names[4], node, quarter)
+    assert [nodes.get(name) is not None for name in names] == [False, True, True, True, True, False]
+    nodes.keep(names[5], node, 4 * quarter)
+    assert [nodes.get(name) is not None for name in names] == [False] * 5 + [True]
+
+
+def decoded(message: bytes) -> tuple[Cid, bytes]:
+    """Return a node's name and block."""
+    block = field(1, message)
+    return cids.of(block, cids.DAG_PB), block
+
+
 def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:
     """Parsing costs time too: 2 MiB of links to nothing, over and over, is no file of a few bytes."""
     store = MemoryStore()
@@ -1108,8 +1212,9 @@ def test_read_file__part_not_as_long_as_declared__block_corrupt(actual: bytes) -
     store = MemoryStore()
     for part in (store.put_block(actual), put(store, data(2, actual, len(actual)))):
         root = put(store, data(2, None, 2, (2,)), (b"", part))
-        with pytest.raises(BlockCorrupt, match="declares 2"):
+        with pytest.raises(BlockCorrupt, match="declares 2") as caught:
             list(unixfs.read_file(root, store))
+        assert caught.value.details["cid"] == str(part)
 
 
 def test_read_file__directory_or_shard_as_part__block_corrupt() -> None:

@@ -730,6 +730,14 @@ def test_decide__held_lease_without_execution__starts_it() -> None:
     assert only(snapshot_of(job_of(RUNNING), node=busy(1))) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_decide__several_leases_are_held__the_earliest_deadline_comes_first(first: int) -> None:
+    deadlines = [RUNNING.mark + (0 if index == first else 60) for index in range(2)]
+    held = array(*(replace(RUNNING, mark=mark) for mark in deadlines), touched=2)
+    found = [one for one in decide(snapshot_of(held, node=busy(2)), CONFIG, NOW) if isinstance(one, StartRun)]
+    assert [one.attempt.index for one in found] == [first, 1 - first]
+
+
 def test_decide__confirmations__start_paid_compute_only_when_deep_enough() -> None:
     deep = replace(CONFIG, confirmations=3)
     for since, wanted in ((98, Reason.AWAITS_CONFIRMATIONS), (97, StartRun(KEY, RUNNING.mark, 1, BEGUN_BY))):
@@ -1062,7 +1070,8 @@ def test_decide__target_with_a_transaction_on_its_way__takes_no_second_unit() ->
 def test_outlook__call_that_takes_the_next_unit__may_be_for_the_one_that_is_meant(index: int | None) -> None:
     snapshot = snapshot_of(array(touched=2), flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))
     found = outlook(snapshot, CONFIG, Target(ID, index), NOW)
-    assert isinstance(found, Skip) and (found.index, found.reason) in (
+    assert isinstance(found, Skip) and found.job == ID
+    assert (found.index, found.reason) in (
         (index, Reason.TX_PENDING),
         (3, Reason.TX_PENDING),
     )
@@ -1103,6 +1112,8 @@ def test_outlook__unit_that_is_not_held__says_what_keeps_the_node_from_it(
 ) -> None:
     found = outlook(snapshot_of(job), CONFIG, Target(ID, index), NOW)
     assert (found.reason if isinstance(found, Skip) else found) == wanted
+    if isinstance(found, Skip):
+        assert found.job == ID and (index is None or found.index in (index, None))
 
 
 def test_explain__unknown_job__says_so() -> None:
@@ -1289,6 +1300,12 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
     }
     executions = {e.key: e for e in snapshot.executions}
     flying = {(f.job, f.index) for f in snapshot.flights}
+
+    # What is left alone is named by its job and, where it is one of several, by its unit.
+    known = {job.id for job in snapshot.jobs} | {key.job for key in executions}
+    for one in actions:
+        if isinstance(one, Skip):
+            assert one.job in known and (one.index is None or isinstance(one.index, int))
 
     # Never two transactions for one lease, none for a lease with one in flight, never two steps for one attempt.
     sent = transactions(actions)

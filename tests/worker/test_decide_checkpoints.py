@@ -93,6 +93,9 @@ def test_decide__slow_machine__sends_none_that_would_come_too_late() -> None:
     slow, late = replace(CONFIG, lead=30.0), RESUMABLE.deadline_at - 40
     snapshot = snapshot_of(metered(RESUMABLE), executions=(SAVING,))
     assert isinstance(only(snapshot, slow, late), Checkpoint)
+    # The last second in which it counts is the one before the deadline, and it takes 30 s to get there.
+    assert isinstance(only(snapshot, slow, RESUMABLE.deadline_at - 32), Checkpoint)
+    assert not isinstance(only(snapshot, slow, RESUMABLE.deadline_at - 31), Checkpoint)
     assert not isinstance(only(snapshot, slow, late + 10), Checkpoint)
 
 

@@ -48,6 +48,7 @@ from worker.decide import (
     Target,
     decide,
 )
+from worker.decide.own import submitted
 
 BOND = formulas.bond(TERMS, POLICY)
 AT = LeaseKey(ID, 2, 1)
@@ -77,6 +78,19 @@ def test_decide__array_with_a_unit_left__finishes_and_takes_it_in_the_slot_that_
     found = ended(finishing(array()))
     assert found == Finish(AT, DONE.result, DONE.report, Outcome.OK, 0, NEXT)
     assert found.begins == LeaseKey(ID, 3, 1)
+
+
+def test_decide__node_that_was_silent_with_a_unit_left__takes_it_since_the_end_of_one_is_a_sign_of_life() -> None:
+    node = replace(ONE_SLOT, state=replace(ONE_SLOT.state, beat=NOW - 10_000, silent=True))
+    assert ended(finishing(array(), node)).next == NEXT
+
+
+@pytest.mark.parametrize("used", [0, 7])
+def test_submitted__unit__has_its_outcome_and_the_seconds_that_it_used_too(used: int) -> None:
+    action = replace(ended(finishing(array())), used=used, outcome=Outcome.EXIT)
+    before = Lease(2, replace(RUNNING, seconds=100))
+    after = submitted(before, action, NOW).unit
+    assert (after.state, after.outcome, after.mark, after.seconds) == (State.SUBMITTED, Outcome.EXIT, NOW, 100 + used)
 
 
 @pytest.mark.parametrize(

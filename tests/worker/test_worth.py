@@ -13,7 +13,7 @@ from hearth.protocol import formulas
 from hearth.protocol.gas import settling_gas
 from hearth.protocol.types import Best, Billing, Header, Node, State, Unit
 from tests.worker import test_decide as decided
-from tests.worker.test_decide import ID, ME, NODE, NOW, OPEN, PAYS, POLICY, RUNNING, TERMS, WASM, dear
+from tests.worker.test_decide import CONFIG, ID, ME, NODE, NOW, OPEN, PAYS, POLICY, RUNNING, TERMS, WASM, dear
 from worker.decide import (
     Ack,
     Claim,
@@ -33,6 +33,7 @@ from worker.decide import (
     Stage,
     decide,
 )
+from worker.decide.worth import cost
 
 COIN = 10**18
 UNIT_GAS = 78_000 + 102_000
@@ -275,3 +276,11 @@ def test_decide__closing_costs_more_than_it_brings__waits_until_the_slot_is_wort
     assert isinstance(closes, Close) and config.gas_price < closes.ceiling(1 << 200) < config.gas_price * 11 // 10
     drains = replace(config, hold=Reason.DRAINING)
     assert [type(step) for step in decide(look(job), drains, NOW)] == [Close]
+
+
+@pytest.mark.parametrize(
+    ("gas", "price", "coin_price", "units"),
+    [(0, 5, COIN, 0), (21_000, 2, COIN, 42_000), (21_000, 2, COIN // 1_000, 42), (1, 1, 1, 1)],
+)
+def test_cost__gas__is_in_base_units_and_rounded_up(gas: int, price: int, coin_price: int, units: int) -> None:
+    assert cost(gas, replace(CONFIG, gas_price=price, coin_price=coin_price)) == units
