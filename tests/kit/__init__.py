@@ -46,6 +46,7 @@ The page in a browser
 No chain
     build     terms, nodes, specs and networks: a test names what it is about
     scripted  `ScriptedMarket`, typed reads of contracts that answer what a test lets them
+    evm_chain   `EvmChain`, the real contracts behind the port, in this process; `RealMarket` and `Shop` on it
     fake_chain  `FakeChain`, the scripted chain, the port's second implementation
     hints     the commands that a hint names, read as click reads them
     http      servers on loopback that answer as a test says, by TLS too
