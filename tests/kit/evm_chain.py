@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import pyrevm
 import wasmtime
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
@@ -54,6 +55,12 @@ class ChainEvm(Evm):
         with self.isolated():
             self.block, self.now = block.number, block.timestamp
             who = to_checksum_address(sender) if sender else self.deployer
+            if self.code_at(who):
+                # Any account may be the sender of eth_call; the machine refuses one with code (EIP-3607).
+                self.settle()
+                info = self._machine.basic(who)
+                self._machine.insert_account_info(who, pyrevm.AccountInfo(nonce=info.nonce, balance=info.balance))
+                self._open_block()
             return self._run(to_checksum_address(str(call.to)), call.data, who, call.value, BLOCK_GAS, static=False)
 
     def execute(self, tx: Transaction, block: Block) -> bytes:
