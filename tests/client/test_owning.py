@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pytest
 from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import ConfigError, FundsError, HearthError, RefusedError, UsageError
+from hearth.chain.tx import Sender, Sent
+from hearth.client.prepared import Prepared
 from hearth.client.reports import OwnerAction
-from hearth.protocol.types import MAX_RATE, MAX_STAKE, Node, NodeId, Offer, Runtime, TermsFlag
+from hearth.market.reads import Market
+from hearth.protocol.types import MAX_RATE, MAX_STAKE, Gate, Node, NodeId, Offer, Runtime, TermsFlag
 from hearth.protocol.units import format_duration, parse_rate, rate_at_most
 from tests.kit.build import NATIVE
 from tests.kit.evm_chain import RealMarket
@@ -257,6 +261,36 @@ def test_gates__stake_that_a_lease_would_outgrow__says_what_it_binds_and_what_me
     assert gate == "stake_short" and said.endswith("is free; more is once its leases are settled")
 
 
+def test_gates__long_array__shows_the_first_twenty_units_and_those_that_nobody_touched(market: RealMarket) -> None:
+    world = market.world
+    node = world.register(slots=30, ask=10**12)
+    terms = world.post(world.terms(units=40))
+    for index in range(22):
+        world.claim(terms, node, index)
+    for index in range(22):
+        world.decline(terms, index)
+    assert [unit for unit, _, _ in gates_of(market, terms, world.register())] == [*range(20), 22]
+
+
+def test_gates__replica_whose_judge_does_not_answer__says_so_and_a_plain_job_does_not_hide_it(
+    market: RealMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = market.world
+    node = world.register()
+
+    def silent(self: Market, packed: Any, index: int, number: int, *, claim: bool) -> Gate:
+        raise RefusedError("the judge reverts", hint="hearth doctor")
+
+    monkeypatch.setattr(Market, "fit", silent)
+    replicas = world.post(
+        world.terms(**world.judged(replicas=3, quorum=2, flags=TermsFlag.NEWCOMERS | TermsFlag.PROVEN))
+    )
+    row = (0, "judge_silent", "its judge does not answer who may run it")
+    assert gates_of(market, replicas, node) == [row]
+    with pytest.raises(RefusedError, match="the judge reverts"):
+        gates_of(market, world.post(), node)
+
+
 # ---- owning ----
 
 
@@ -336,6 +370,65 @@ def test_price__new_one__counts_after_the_notice_and_a_second_waits(market: Real
     market.pass_time(1)
     assert workers.status(seen(market, node))["ask"] == str(2 * CHEAP.ask)
     assert sent(workers.set_ask(seen(market, node), "0.1/h")) == ["nodes.set_ask"]
+
+
+def test_register__of_a_running_worker__is_sent_by_the_process_that_holds_the_key(market: RealMarket) -> None:
+    asked: list[str] = []
+
+    class Held:
+        """A process that holds the key, and sends what it is asked for."""
+
+        holds = True
+
+        def send(self, prepared: Prepared, check: Callable[[], object]) -> list[Sent] | None:
+            check()
+            asked.append(prepared.action)
+            if not self.holds:
+                return None
+            with market.client.session.sender("owner", of=prepared.sender) as sender:
+                assert isinstance(sender, Sender)
+                return [sender.send(prepared.call, key=prepared.key)]
+
+    held = Held()
+    workers = market.client.workers.through(held)
+    report = workers.register(HOT, CHEAP, MANIFEST, payout=market.provider, stake="5")
+    assert asked == ["register"] and sent(report) == ["nodes.register"]
+    assert [facts["tx"] for kind, facts in market.told if kind == "tx"] == [report["transactions"][0]["tx"]]
+    node = NodeId(1)
+    assert sent(workers.add_stake(seen(market, node), "1")) == ["nodes.add_stake"] and asked[-1] == "stake"
+    held.holds = False
+    assert not workers.add_stake(seen(market, node), "2")["already_sent"]
+    assert seen(market, node).stake == 8 * ETHER
+    # A dry run asks nobody.
+    asked.clear()
+    dry = market.open(dry_run=True).workers.through(held).add_stake(seen(market, node), "1")
+    assert asked == [] and dry["dry_run"]
+
+
+def test_stake__from_any_account_that_is_chosen__and_an_owners_call_from_none(market: RealMarket) -> None:
+    node = seen(market, own(market))
+    bystander = market.open(settings=replace(market.settings, account="dev", origins={"account": "--account"})).workers
+    assert sent(bystander.add_stake(node, "1")) == ["nodes.add_stake"]
+    unchosen = replace(node, owner=OTHER)
+    error = code_of(lambda: market.client.workers.add_stake(unchosen, "1"), ConfigError)
+    assert "whichever pays the stake" in error.hint and error.code == "NOT_OWNER"
+    error = code_of(lambda: bystander.set_ask(node, "0.1/h"), ConfigError)
+    assert "whichever" not in error.hint
+    market.chain.give(market.provider, 10)
+    assert code_of(lambda: market.client.workers.add_stake(node, "3"), FundsError).code == "FUNDS_SHORT"
+
+
+def test_approval__that_is_there_already__is_not_sent_again(token_market: RealMarket) -> None:
+    market = token_market
+    node = own(market)
+    token = market.world.token
+    assert token is not None
+    token.send.approve(market.world.nodes, ETHER, sender=to_checksum_address(market.provider))
+    assert sent(market.client.workers.add_stake(seen(market, node), "1")) == ["nodes.add_stake"]
+    token.send.approve(market.world.nodes, ETHER, sender=to_checksum_address(market.provider))
+    assert sent(market.client.workers.add_stake(seen(market, node), "2")) == ["token.approve", "nodes.add_stake"]
+    dry = market.open(dry_run=True).workers.register(OTHER, CHEAP, MANIFEST, payout=market.provider, stake="2")
+    assert sent(dry) == ["token.approve"]
 
 
 def test_price__highest_that_an_offer_holds__is_taken_and_one_more_is_none(market: RealMarket) -> None:

@@ -11,10 +11,12 @@ import pytest
 from hearth import Job
 from hearth.base.errors import BadDestination, ConfigError, HearthError, NotFoundError, StorageError
 from hearth.client.job import results as subject
+from hearth.market.events import Submitted, topic_of
 from hearth.protocol import words
 from hearth.protocol.types import Outcome
 from hearth.storage import cid
 from tests.kit.evm_chain import Shop
+from tests.kit.fake_chain import Event
 from tools import schemas
 
 
@@ -271,6 +273,82 @@ def test_get__folder_that_this_user_may_not_make__is_refused(shop: Shop) -> None
         shop.client.jobs.get(job, folder="locked/deep/out")
 
 
+def test_get__folder_below_one_that_is_not_there__is_made(shop: Shop) -> None:
+    job = shop.post()
+    shop.done(job, files={"a": "1"})
+    for folder in ("new/deep/out", "new/deep/other"):
+        shop.client.jobs.get(job, folder=folder)
+        assert tree(Path(folder)) == {"a": "1"}
+
+
+def test_get__array_fetched_while_one_is_missing__says_so_until_all_is_there(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fetch that is killed leaves no folder that looks whole."""
+    job = shop.post(array={"units": 2})
+    for index in range(2):
+        shop.done(job, index, files={"a": str(index)})
+    seen: list[str] = []
+    client = shop.market.open()
+    client.session.meter = lambda what, total: seen.append(Path("out/INCOMPLETE.txt").read_text()) or _silent  # type: ignore
+    client.jobs.get(job, folder="out")
+    assert len(seen) == 2 and "the fetch has not come to its end" in seen[0] and job[:14] in seen[0]
+    assert tree(Path("out")) == {"0000/a": "0", "0001/a": "1"}
+
+
+def _silent(name: str, count: int) -> None:
+    """Hear nothing of what moves."""
+
+
+def test_get__disk_that_takes_no_more__is_no_fault_of_the_unit(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = shop.post(array={"units": 2})
+    for index in range(2):
+        shop.done(job, index, files={"a": str(index)})
+
+    def full(*_: object, **__: object) -> None:
+        raise BadDestination("no space left", hint="free some room", path="out")
+
+    monkeypatch.setattr("hearth.storage.stores.base.StoreBase.fetch", full)
+    with pytest.raises(BadDestination, match="no space left"):
+        shop.client.jobs.get(job, folder="out")
+    Path("blocked").mkdir()
+    monkeypatch.setattr(Path, "write_text", _refuse_write)
+    with pytest.raises(BadDestination, match=r"INCOMPLETE\.txt cannot be written: no room"):
+        shop.client.jobs.get(job, folder="blocked")
+
+
+def _refuse_write(*_: object, **__: object) -> int:
+    raise OSError(28, "no room")
+
+
+def test_get__folder_that_cannot_be_looked_at__is_refused(shop: Shop) -> None:
+    job = shop.post()
+    shop.done(job, files={"a": "1"})
+    with pytest.raises(BadDestination):
+        shop.client.jobs.get(job, folder="x" * 300 + "/out")
+
+
+def test_get__log_that_names_another_result_than_storage_keeps__is_told_as_a_stray(shop: Shop) -> None:
+    job = shop.post(verify={"keep": True})
+    shop.done(job, files={"a": "1"}, logs={"stdout": "1", "stderr": ""})
+    network, chain = shop.market.network, shop.market.chain
+    topic = topic_of(Submitted)
+    logs = chain.logs([network.jobs], from_block=0, to_block=10**6)
+    (log,) = (one for one in logs if one.topics[0] == topic)
+    real = next(shop.client.session.market.events_in([log]))
+    assert isinstance(real, Submitted)
+    chain.mine([Event(log.address, log.topics, log.data.replace(real.result, b"\x66" * 32))])
+    report = shop.client.jobs.get(job, folder="out")
+    assert report["strays"]["count"] == 1 and tree(Path("out")) == {"a": "1"}
+    assert "strays" not in shop.market.open().jobs.get(shop_ok(shop), folder="other")
+
+
+def shop_ok(shop: Shop) -> str:
+    job = shop.post()
+    shop.done(job, files={"a": "1"})
+    return job
+
+
 # ---- logs ----
 
 
@@ -332,6 +410,29 @@ def test_logs__unit_that_was_given_back__has_its_reason(shop: Shop) -> None:
     world.jobs.send.decline(words.pack_terms(terms), 0, 6, digest, sender=world.operator)
     (row,) = shop.client.jobs.logs(job)["units"]
     assert (row["detail"], row["node"]) == ("no such image", shop.node)
+
+
+def test_logs__worker_that_gave_no_reason__says_that(shop: Shop) -> None:
+    job = shop.post()
+    shop.start(job)
+    packed = words.pack_terms(shop.terms(job))
+    shop.world.jobs.send.decline(packed, 0, 6, bytes(32), sender=shop.world.operator)
+    (row,) = shop.client.jobs.logs(job)["units"]
+    assert row["detail"] == "its worker gave no reason, and left no logs" and "fault" not in row
+
+
+def test_logs__longer_than_any_worker_keeps__are_not_fetched(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hearth.protocol import runtimes
+
+    monkeypatch.setattr(runtimes, "MAX_LOG_BYTES", 100)
+    most = 100 + subject.GAP_BYTES
+    job = shop.post(array={"units": 3})
+    shop.done(job, 0, logs={"stdout": "x" * most, "stderr": "y" * most})
+    shop.done(job, 1, logs={"stdout": "x" * (most + 1), "stderr": ""})
+    shop.done(job, 2, logs={"stdout": "x", "stderr": "", "more": "z"})
+    whole, long, many = shop.client.jobs.logs(job)["units"]
+    assert (len(whole["stdout"]), len(whole["stderr"])) == (most, most) and "fault" not in whole
+    assert long["fault"]["code"] == many["fault"]["code"] == "TOO_LARGE"
 
 
 # ---- the end, as one hears of it ----
@@ -410,6 +511,32 @@ def test_end__result_that_cannot_be_read__is_counted_and_said(shop: Shop) -> Non
     assert ", but the result of unit 0 cannot be read: the result's index is 7" in bad["text"]
     fetched = attach(shop, job, results="out")
     assert (fetched["unread"], fetched["fetched"]["unread"]) == (1, 1)
+
+
+def test_end__of_a_large_array__looks_at_some_reports_and_shows_the_first_units(shop: Shop) -> None:
+    job = shop.post(array={"units": 10})
+    for index in range(10):
+        # The chain's node promises less with each unit; only of the first eight is it asked.
+        failed = {"outcome": Outcome.TRAP, "exit_code": None} if index == 9 else {}
+        told = {"kept_until": 1_900_000_000 - index, "detail": f"unit {index}"}
+        shop.done(job, index, files={"a": "1"}, report=told, seconds=1, **failed)
+    end = attach(shop, job)
+    assert end["kept_until"] == 1_900_000_000 - 7 and len(end["units"]) == 10
+    assert (end["failure"]["unit"], end["failure"]["detail"]) == (9, "unit 9")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "code", "text"),
+    [
+        (Outcome.OK, "cancelled", None, "cancelled while it ran: this is what there was"),
+        (Outcome.EXIT, "output_missing", 0, "failed: the program left less than the outputs that it must"),
+        (Outcome.TRAP, "exit", 4, "failed: the program trapped"),
+    ],
+)
+def test_end__by_its_status__is_one_sentence(shop: Shop, outcome: Outcome, status: str, code: int, text: str) -> None:
+    job = shop.post()
+    shop.done(job, outcome=outcome, status=status, exit_code=code)
+    assert attach(shop, job)["units"][0]["text"] == text
 
 
 # ---- as objects ----

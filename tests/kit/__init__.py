@@ -3,6 +3,7 @@
 Contracts in this process, on revm
     evm       `Evm`, a chain in memory: compile, deploy, call, decode; `reverts` demands a reason
     world     `World`, a market on it with actors and factories: every contract test starts here
+    evm_chain  `EvmChain`, these contracts behind the port that a client reads; `RealMarket` and `Shop` on it
     steps     what tests of the registries do again and again: claim a job, visit a boundary, compare credits
     vault     `Vault`, Escrow alone with its asset
     model     `Model`, the same market in plain Python, to compare with
@@ -46,7 +47,6 @@ The page in a browser
 No chain
     build     terms, nodes, specs and networks: a test names what it is about
     scripted  `ScriptedMarket`, typed reads of contracts that answer what a test lets them
-    evm_chain   `EvmChain`, the real contracts behind the port, in this process; `RealMarket` and `Shop` on it
     fake_chain  `FakeChain`, the scripted chain, the port's second implementation
     hints     the commands that a hint names, read as click reads them
     http      servers on loopback that answer as a test says, by TLS too
