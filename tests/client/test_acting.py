@@ -18,8 +18,9 @@ from hearth.base.errors import (
     UsageError,
     WaitTimeout,
 )
-from hearth.client.job import cancelling
+from hearth.client.job import cancelling, topping_up
 from hearth.protocol import formulas
+from hearth.protocol.gas import TOP_UP_GAS
 from hearth.protocol.types import Outcome, State
 from tests.kit.evm_chain import RealMarket, Shop
 from tools import schemas
@@ -370,3 +371,81 @@ def test_open__beginning_of_an_id__is_the_job_and_an_ambiguous_one_is_none(shop:
     error = refused(lambda: shop.client.jobs.open("my job"), "BAD_ID", UsageError)
     assert error.hint.startswith("hearth jobs --name 'my job' finds a job of that name")
     assert "finds a job" not in refused(lambda: shop.client.jobs.open("0xyz"), "BAD_ID", UsageError).hint
+
+
+def test_receipt__of_an_array_in_few_transactions__counts_each_transaction_once(shop: Shop) -> None:
+    job = shop.post(**METERED, array={"units": 2})
+    for index in range(2):
+        shop.done(job, index, seconds=20)
+    topped = shop.post(**METERED)
+    shop.start(topped)
+    more = shop.client.jobs.top_up(topped, "10m")
+    shop.market.pass_time(20)
+    shop.hand_in(topped)
+    shop.client.jobs.accept(topped)
+    for one in (job, topped):
+        receipt = shop.client.jobs.receipt(one)
+        ids = [line["tx"] for line in receipt["transactions"]]
+        assert len(ids) == len(set(ids))
+        parts = sum(int(receipt[name]) for name in ("workers", "market_fee", "keepers", "refunded", "still_locked"))  # type: ignore[literal-required]
+        assert parts == int(receipt["escrow"])
+    receipt = shop.client.jobs.receipt(topped)
+    assert receipt["text"]["of it topped up"] == shop.client.session.amount(int(more["amount"]))
+    assert receipt["escrow"] == str(formulas.escrow_at_post(shop.terms(topped)) + int(more["amount"]))
+    assert "of it for checkpoints" not in receipt["text"] and receipt["checkpoints"] == []
+
+
+def test_receipt__of_a_result_that_its_node_settled_itself__is_the_nodes(shop: Shop) -> None:
+    job = shop.post(**METERED)
+    shop.start(job)
+    shop.market.pass_time(20)
+    shop.hand_in(job)
+    shop.market.pass_time(60)
+    shop.world.settle(shop.terms(job), sender=shop.world.operator)
+    receipt = shop.client.jobs.receipt(job)
+    parts = sum(int(receipt[name]) for name in ("workers", "market_fee", "keepers", "refunded"))  # type: ignore[literal-required]
+    assert parts == int(receipt["escrow"]) and receipt["transactions"][-1]["from"] == shop.world.operator.lower()
+
+
+def test_job__as_an_object__asks_once_and_looks_again_after_it_acted(shop: Shop) -> None:
+    job = shop.client.jobs.open(shop.post(**METERED))
+    assert job == shop.client.jobs.open(job.id) and job != job.id and hash(job) == hash(shop.client.jobs.open(job.id))
+    assert job.facts is job.facts and repr(shop.client.jobs.open(job.id)) == f"<Job {job.id[:14]}>"
+    assert job.id[:14] in shop.client.jobs.open(job.id)._repr_html_()
+    assert (int(job.escrow), job.cost) == (624 * 10**12, 0) and str(job.escrow) == "0.000624 ETH"
+    shop.start(job.id)
+    assert job.state == "open" and job.refresh().state == "running"
+    before = int(job.escrow)
+    more = job.top_up("10m")
+    assert int(job.escrow) == before + int(more["amount"]) and job.facts["state"] == "running"
+    job.cancel()
+    assert job.state == "closing"
+    found = shop.client.jobs.find()
+    assert list(found) == [job] and "closing" not in repr(found[:0]) and repr(found[:0]) == "<no jobs>"
+
+
+def test_top_up__allowance_that_is_there__is_used_and_coin_for_gas_is_needed(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop = Shop(RealMarket(tmp_path / "home", erc20=True), tmp_path)
+    job = shop.post(**METERED)
+    shop.start(job)
+    amount = formulas.top_up_amount(shop.terms(job), unit_of(shop, job), 600)
+    assert shop.world.token is not None
+    dev = to_checksum_address(shop.market.dev)
+    shop.market.chain.gas_estimate = 50_000
+    dry = shop.market.open(dry_run=True).jobs.top_up(job, "10m")
+    assert [one["action"] for one in dry["transactions"]] == ["token.approve"]
+    fees = shop.client.session.market.port.fees().most
+    shop.market.chain.give(shop.market.dev, (TOP_UP_GAS + topping_up.APPROVE_GAS) * fees - 1)
+    refused(lambda: shop.client.jobs.top_up(job, "10m"), "FUNDS_SHORT", FundsError)
+    shop.world.token.send.approve(shop.world.jobs, amount, sender=dev)
+    shop.market.chain.give(shop.market.dev, TOP_UP_GAS * fees)
+    report = shop.client.jobs.top_up(job, "10m")
+    assert [one["action"] for one in report["transactions"]] == ["jobs.top_up"]
+
+
+def test_cancel__many_that_are_held__names_five_and_counts_the_rest(shop: Shop) -> None:
+    assert cancelling._units([3]) == "unit 3" and cancelling._units([0, 1, 2, 3, 4]) == "units 0, 1, 2, 3, 4"
+    assert cancelling._units([0, 1, 2, 3, 4, 5]) == "units 0, 1, 2, 3, 4 and 1 more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -406,13 +407,13 @@ def test_run__nobody_fits_at_any_price__names_who_there_is(shop: Shop) -> None:
     error = refused(lambda: shop.client.jobs.run("module.wasm", cpus=64, auto_price=True), "NO_WORKER", NoWorkerError)
     assert error.details["workers"] == {"cores": 1} and "no worker can take this job at its own ask" in error.message
     assert "runtime" not in error.hint
-    poor = shop.world.register(ask=20 * ETHER, stake=ETHER, cores=64)
+    shop.world.register(ask=20 * ETHER, stake=ETHER, cores=64)
     error = refused(
         lambda: shop.client.jobs.run("module.wasm", cpus=64, runtime="200h", auto_price=True),
         "NO_WORKER",
         NoWorkerError,
     )
-    assert error.hint.startswith("use a shorter runtime, whose bond is smaller; ") or poor
+    assert error.hint.startswith("use a shorter runtime, whose bond is smaller; ")
 
 
 @pytest.mark.parametrize(
@@ -441,3 +442,176 @@ def test_account__that_is_not_here__is_named_after_the_network_is_checked(shop: 
     with pytest.raises(ConfigError) as caught:
         shop.market.open().jobs.check(dict(Shop.JOB))
     assert caught.value.hint
+
+
+# ---- what pays ----
+
+
+def test_submit__credit_that_is_not_used__is_told_and_named_where_the_account_is_short(shop: Shop) -> None:
+    had = credit(shop)
+    shop.client.jobs.submit(dict(Shop.JOB))
+    more = f"{shop.client.session.amount(had)} more is your credit in Escrow"
+    assert sum(text.startswith(more) for text in shop.market.said("note")) == 1
+    shop.market.chain.give(shop.market.dev, 10**12)
+    error = refused(lambda: shop.client.jobs.submit(dict(Shop.JOB), again=True), "FUNDS_SHORT", FundsError)
+    assert error.details["credit"] == str(had) and error.hint.startswith(
+        "add use_credit=True, which pays from it first"
+    )
+    assert error.message.endswith(f"; {shop.client.session.amount(had)} more is its credit in Escrow")
+    assert "this job and its gas take" in error.message
+    large: Any = {**Shop.JOB, "array": {"units": 9}}
+    error = refused(lambda: shop.client.jobs.submit(large, use_credit=True), "FUNDS_SHORT", FundsError)
+    assert f"this job, after {shop.client.session.amount(had)} of credit, and its gas take" in error.message
+    assert "credit" not in error.details
+
+
+@pytest.mark.parametrize("use_credit", [False, True])
+def test_submit__coin_for_exactly_what_it_takes__is_enough_and_a_wei_less_is_not(shop: Shop, use_credit: bool) -> None:
+    had = credit(shop)
+    shop.client.jobs.submit(dict(Shop.JOB))
+    escrow, fees = 624 * 10**12, shop.client.session.market.port.fees().most
+    most = {False: escrow + 160_000 * fees, True: (160_000 + 100_000) * fees}[use_credit]
+    assert had == escrow
+    shop.market.chain.give(shop.market.dev, most - 1)
+    refused(
+        lambda: shop.client.jobs.submit(dict(Shop.JOB), again=True, use_credit=use_credit), "FUNDS_SHORT", FundsError
+    )
+    shop.market.chain.give(shop.market.dev, most)
+    assert shop.client.jobs.submit(dict(Shop.JOB), again=True, use_credit=use_credit).state == "open"
+    assert shop.world.credit(to_checksum_address(shop.market.dev)) == (0 if use_credit else had)
+
+
+def test_submit__token_market__takes_coin_for_an_approval_too_and_sends_none_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop = Shop(RealMarket(tmp_path / "home", erc20=True), tmp_path)
+    fees = shop.client.session.market.port.fees().most
+    shop.market.chain.give(shop.market.dev, (160_000 + 70_000) * fees - 1)
+    refused(lambda: shop.client.jobs.submit(dict(Shop.JOB)), "FUNDS_SHORT", FundsError)
+    shop.market.chain.give(shop.market.dev, (160_000 + 70_000) * fees)
+    assert shop.world.token is not None
+    shop.world.token.send.approve(shop.world.jobs, 624 * 10**12, sender=to_checksum_address(shop.market.dev))
+    job = shop.client.jobs.submit(dict(Shop.JOB))
+    assert job.submission and [one["action"] for one in job.submission["transactions"]] == ["jobs.post"]
+
+
+# ---- what is told, and refused, on the way ----
+
+
+def test_submit__step_by_step__is_told_as_it_happens(shop: Shop) -> None:
+    shop.market.told.clear()
+    job = shop.client.jobs.submit(dict(Shop.JOB))
+    assert shop.market.said("step")[0] == "reading module.wasm"
+    assert shop.market.said("posting") == [f"posting job {job.id}"]
+    assert [facts["once"] for kind, facts in shop.market.told if kind == "posting"] == ["the same command finds it"]
+    (moved,) = (facts for kind, facts in shop.market.told if kind == "progress")
+    assert moved == {"what": "upload module.wasm", "done": len(MODULE), "total": len(MODULE)}
+    shop.client.jobs.submit(dict(Shop.JOB), again=True)
+    once = [facts["once"] for kind, facts in shop.market.told if kind == "posting"][-1]
+    assert once == "the same command without --again finds it"
+
+
+def test_prepare__without_a_worker__is_refused_unless_anyway_and_tells_the_plan(shop: Shop) -> None:
+    shop.world.nodes.send.exit_start(shop.node, sender=shop.world.owner)
+    refused(lambda: shop.client.jobs.prepare(dict(Shop.JOB)), "NO_WORKER", NoWorkerError)
+    shop.market.told.clear()
+    report = shop.client.jobs.prepare(dict(Shop.JOB), anyway=True)
+    assert any(text.startswith("costs at most 0.000624 ETH") for text in shop.market.said("note"))
+    assert shop.market.said("warning") == []
+    # What is prepared already is asked for no worker again.
+    assert shop.client.jobs.prepare(dict(Shop.JOB))["job"] == report["job"]
+    other = shop.client.jobs.prepare(dict(Shop.JOB), anyway=True, again=True)
+    assert other["job"] != report["job"]
+
+
+def test_prepare__from_more_credit_than_it_takes__withdraws_what_it_takes(shop: Shop) -> None:
+    for _ in range(2):
+        had = credit(shop)
+    report = shop.client.jobs.prepare(dict(Shop.JOB), use_credit=True)
+    shop.client.wallet.send_file(json.dumps(report))
+    assert shop.world.credit(to_checksum_address(shop.market.dev)) == had - int(report["escrow"])
+    plain = shop.client.jobs.prepare(dict(Shop.JOB), again=True)
+    assert [call["action"] for call in plain["prepared"]] == ["jobs.post"]
+
+
+def test_prepared__then_submitted__is_posted_under_its_own_terms(shop: Shop) -> None:
+    report = shop.client.jobs.prepare(dict(Shop.JOB))
+    job = shop.client.jobs.submit(dict(Shop.JOB))
+    assert job.id == report["job"] and job.submission and not job.submission["already_posted"]
+    told = [text for text in shop.market.said("note") if text.startswith("this job was")]
+    assert told == [f"this job was prepared before, and is posted now: {job.id[:14]}; --again posts a new one"]
+
+
+def test_rerun__whose_bond_no_stake_covers__says_which_price_would_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop = Shop(RealMarket(tmp_path / "home"), tmp_path, stake=ETHER)
+    job = shop.client.jobs.submit({**Shop.JOB, "limits": {"runtime": "100h", "deadline": "200h"}}, anyway=True)
+    error = refused(job.rerun, "NO_WORKER", NoWorkerError)
+    assert error.hint.startswith('lower the price: hearth submit FILE, with max_rate: "')
+    silent = shop.client.jobs.submit(dict(Shop.JOB), anyway=True)
+    shop.world.nodes.send.exit_start(shop.node, sender=shop.world.owner)
+    assert "lower the price" not in refused(silent.rerun, "NO_WORKER", NoWorkerError).hint
+
+
+def test_attach__job_that_was_posted_elsewhere__waits_for_it_and_says_that_it_was(shop: Shop) -> None:
+    job = shop.post()
+    shop.done(job, files={"a": "1"})
+    report = shop.client.jobs.posting.attach(job[:14])
+    assert report["already_posted"] and report["job"] == job and report["waited"] and report["transactions"] == []
+    assert shop.market.said("posted")[-1] == f"job {job}"
+
+
+def test_run__each_flag__is_the_one_that_it_names(shop: Shop) -> None:
+    options: Any = {"cpus": 1, "memory": "64MiB", "runtime": "60s", "max_rate": "0.036/h", "outputs": ("/out/a",)}
+    first = shop.client.jobs.run("module.wasm", **options)
+    assert shop.client.jobs.run("module.wasm", **options).id == first.id
+    shop.world.nodes.send.exit_start(shop.node, sender=shop.world.owner)
+    refused(lambda: shop.client.jobs.run("module.wasm", again=True, **options), "NO_WORKER", NoWorkerError)
+    assert shop.client.jobs.run("module.wasm", again=True, anyway=True, **options).id != first.id
+    (shop.folder / "inner").mkdir()
+    (shop.folder / "inner" / "link.wasm").symlink_to(shop.folder / "module.wasm")
+    refused(lambda: shop.client.jobs.run("inner/link.wasm", anyway=True, allow_private=True, **options), "OUTSIDE")
+    assert shop.client.jobs.run("inner/link.wasm", anyway=True, allow_outside=True, **options).state == "open"
+
+
+def test_check__parent_that_failed__is_refused_as_submitting_it_would_be(shop: Shop) -> None:
+    parent = shop.post()
+    waits = {"after": [{"job": parent, "if": "failure"}]}
+    report = check(shop, **waits)
+    assert report["parents"][0]["job"] == parent and any(
+        text.startswith(f"waits for job {parent[:14]}") for text in report["text"]
+    )
+    assert ", and one more for whoever starts it" in line(report, "costs at most")
+    assert "whoever starts it" not in line(check(shop), "costs at most")
+    shop.done(parent)
+    refused(lambda: shop.client.jobs.check({**Shop.JOB, **waits}), "PARENT_ENDED")
+
+
+def test_run__price_that_nobody_takes__hears_which_flags_would_do(shop: Shop) -> None:
+    options: Any = {"cpus": 1, "memory": "64MiB", "max_rate": "0.036/h"}
+    run = partial(shop.client.jobs.run, "module.wasm", **options)
+    error = refused(partial(run, runtime="2h"), "NO_WORKER", NoWorkerError)
+    assert error.hint.startswith('lower the price to max_rate="')
+    shop.world.register(ask=20 * ETHER)
+    shop.world.nodes.send.exit_start(shop.node, sender=shop.world.owner)
+    error = refused(partial(run, runtime="60s"), "NO_WORKER", NoWorkerError)
+    assert error.hint.startswith('use max_total="') and 'or max_rate="0.072 ETH/h"' in error.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "src"), [("a:b:/in/x", "a:b"), ("./data:/in/data", "./data"), ("https://h:1/p:/in/p", "https://h:1/p")]
+)
+def test_spec_of_run__input__is_split_at_its_last_colon(text: str, src: str) -> None:
+    assert spec_of_run("x.wasm", inputs=(text,)).spec.inputs[0].src == src
+    for wrong in ("data", "data:", "data:in/x", "/in/data"):
+        with pytest.raises(UsageError, match="is not SRC:DST"):
+            spec_of_run("x.wasm", inputs=(wrong,))
+
+
+def test_spec_of_run__price_that_is_wrong__is_refused_as_the_option_that_was_given() -> None:
+    for options, said in (({"max_rate": "1/h", "max_total": "x"}, "--max-total"), ({"max_rate": "x"}, "--max-rate")):
+        with pytest.raises(SpecError, match=said):
+            spec_of_run("x.wasm", **options)  # type: ignore[arg-type]
