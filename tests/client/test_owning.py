@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import ConfigError, FundsError, HearthError, RefusedError, UsageError
+from hearth.base.strangers import MAX_BYTES
 from hearth.chain.tx import Sender, Sent
 from hearth.client.prepared import Prepared
 from hearth.client.reports import OwnerAction
@@ -20,7 +22,7 @@ from hearth.protocol.types import MAX_RATE, MAX_STAKE, Gate, Node, NodeId, Offer
 from hearth.protocol.units import format_duration, parse_rate, rate_at_most
 from tests.kit.build import NATIVE
 from tests.kit.evm_chain import RealMarket
-from tests.kit.world import ASK_NOTICE, ETHER, MINIMUM_STAKE, OFFER, UNBONDING
+from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, MINIMUM_STAKE, OFFER, UNBONDING
 from tools import schemas
 
 HOT = "0x" + "a1" * 20
@@ -68,7 +70,7 @@ def test_offers__of_a_fleet__each_fact_of_the_live_ones_cheapest_first_and_the_o
 ) -> None:
     world, now = market.world, market.evm.now
     dear = world.register(ask=50 * ETHER, slots=2)
-    small = world.register(ask=10 * ETHER, gpu_count=0, tier=0, vram_gib=0, slots=1, runtimes=Runtime.WASM)
+    small = world.register(ask=10 * ETHER, gpu_count=0, tier=10, vram_gib=0, slots=1, runtimes=Runtime.WASM)
     same = world.register(ask=10 * ETHER)
     world.register(ask=1, beat=False)
     leaving, gone = world.register(ask=1), world.register(ask=1)
@@ -143,6 +145,7 @@ def test_offers__node_in_quarantine__has_no_free_slot_and_says_until_when(market
         world.nodes.send.beat(node, sender=world.operator)
     (row,) = market.client.workers.offers()["offers"]
     until = seen(market, node).state.quarantine
+    assert row["reputation_bps"] < 5000
     assert until > market.evm.now and (row["free"], row["quarantined_until"]) == (0, until)
 
 
@@ -188,7 +191,7 @@ def test_status__node_that_works__each_fact_as_the_contracts_have_it(market: Rea
         "quarantined_until": None,
         "exit_at": None,
     }
-    assert told["last_beat"] == node_now.state.beat >= beat
+    assert told["last_beat"] == node_now.state.beat >= beat and told["reputation_bps"] > 5000
     market.client.workers.exit(node_now)
     assert status(seen(market, node))["exit_at"] == seen(market, node).exit_at == market.evm.now + UNBONDING
 
@@ -199,6 +202,7 @@ def test_status__node_that_works__each_fact_as_the_contracts_have_it(market: Rea
 def gates_of(market: RealMarket, terms: Any, node: NodeId) -> list[tuple[int, str, str]]:
     report = market.client.workers.gates("0x" + market.world.id_of(terms).hex(), seen(market, node))
     assert report["node"] == node
+    assert report["state_text"] == market.client.jobs.show(report["job"])["state_text"]
     return [(row["unit"], row["gate"], row["text"]) for row in report["units"]]
 
 
@@ -347,6 +351,8 @@ def test_update__idle_node__has_the_new_offer_and_a_busy_one_is_refused(market: 
     new = replace(CHEAP, slots=7, cores=9)
     assert sent(workers.update_offer(seen(market, node), new, MANIFEST)) == ["nodes.update_offer"]
     assert (seen(market, node).offer.slots, seen(market, node).offer.cores) == (7, 9)
+    raw = market.chain.transaction(market.chain.logs([market.network.nodes], from_block=0, to_block=10**6)[-1].tx_hash)
+    assert raw is not None and hashlib.sha256(MANIFEST).digest() in raw.data and raw.data.endswith(MANIFEST)
     world.nodes.send.beat(node, sender=world.operator)
     world.claim(world.post(world.terms()), node)
     error = code_of(lambda: workers.update_offer(seen(market, node), CHEAP, MANIFEST))
@@ -393,6 +399,7 @@ def test_register__of_a_running_worker__is_sent_by_the_process_that_holds_the_ke
     workers = market.client.workers.through(held)
     report = workers.register(HOT, CHEAP, MANIFEST, payout=market.provider, stake="5")
     assert asked == ["register"] and sent(report) == ["nodes.register"]
+    assert report["transactions"][0]["repeated"] is False
     assert [facts["tx"] for kind, facts in market.told if kind == "tx"] == [report["transactions"][0]["tx"]]
     node = NodeId(1)
     assert sent(workers.add_stake(seen(market, node), "1")) == ["nodes.add_stake"] and asked[-1] == "stake"
@@ -415,7 +422,8 @@ def test_stake__from_any_account_that_is_chosen__and_an_owners_call_from_none(ma
     error = code_of(lambda: bystander.set_ask(node, "0.1/h"), ConfigError)
     assert "whichever" not in error.hint
     market.chain.give(market.provider, 10)
-    assert code_of(lambda: market.client.workers.add_stake(node, "3"), FundsError).code == "FUNDS_SHORT"
+    error = code_of(lambda: market.client.workers.add_stake(node, "3"), FundsError)
+    assert error.code == "FUNDS_SHORT" and '"stake" and its gas take' in error.message
 
 
 def test_approval__that_is_there_already__is_not_sent_again(token_market: RealMarket) -> None:
@@ -573,18 +581,26 @@ def test_prepared__each_action_of_an_owner__does_there_what_it_says(market: Real
     assert market.said("note")[-1].startswith(f"register(operator {world.operator.lower()}, ")
     assert market.said("note")[-1].endswith(f" as {market.provider}, paying 50 ETH")
     assert market.said("confirm")[-1] == market.said("note")[-1] + "?"
+    assert [facts["needed"] for kind, facts in market.told if kind == "confirm"][-1] is False
+    assert f"manifest 0x{hashlib.sha256(MANIFEST).hexdigest()}" in market.said("note")[-1]
     node = seen(market, NodeId(1))
     assert (node.owner.lower(), node.stake) == (market.provider, 50 * ETHER)
     path = prepared(market, workers.set_ask(node, "0.05/h", print_tx=True))
     for wrong in ("0.06/h", "0.050001/h"):
         error = code_of(lambda: workers.send_prepared(path, "set_ask", rate=wrong), UsageError)  # noqa: B023
-        assert error.code == "BAD_TX" and "is asked for" in error.message
+        ask, wanted = (parse_rate(rate, NATIVE) for rate in ("0.05/h", wrong))
+        assert error.code == "BAD_TX"
+        assert error.message == f"{path} calls set_ask with ask {ask}, and {wanted} is asked for"
     assert sent(workers.send_prepared(path, "set_ask", rate="0.05/h")) == ["nodes.set_ask"]
     path = prepared(market, workers.add_stake(node, "3", print_tx=True))
-    assert code_of(lambda: workers.send_prepared(path, "add_stake", amount="4"), UsageError).code == "BAD_TX"
+    error = code_of(lambda: workers.send_prepared(path, "add_stake", amount="4"), UsageError)
+    assert error.code == "BAD_TX"
+    assert error.message == f"{path} calls add_stake with amount {3 * ETHER}, and {4 * ETHER} is asked for"
     assert sent(workers.send_prepared(path, "add_stake", amount="3")) == ["nodes.add_stake"]
     path = prepared(market, workers.set_operator(node, OTHER, print_tx=True))
-    assert code_of(lambda: workers.send_prepared(path, "set_operator", operator=HOT), UsageError).code == "BAD_TX"
+    error = code_of(lambda: workers.send_prepared(path, "set_operator", operator=HOT), UsageError)
+    assert error.code == "BAD_TX"
+    assert error.message == f"{path} calls set_operator with operator {OTHER}, and {HOT} is asked for"
     assert sent(workers.send_prepared(path, "set_operator", operator=OTHER)) == ["nodes.set_operator"]
     credit = earn(market, NodeId(1))
     path = prepared(market, workers.withdraw(market.provider, print_tx=True))
@@ -636,3 +652,60 @@ def test_prepared__sent_twice__is_one_transaction(market: RealMarket) -> None:
     first, second = (workers.send_prepared(path, "add_stake") for _ in range(2))
     assert first["transactions"][0]["tx"] == second["transactions"][0]["tx"]
     assert seen(market, node).stake == 6 * ETHER
+
+
+def test_prepared__file_as_long_as_any_may_be__is_read_and_a_longer_one_is_not(market: RealMarket) -> None:
+    node = seen(market, own(market))
+    path = prepared(market, market.client.workers.set_ask(node, "0.05/h", print_tx=True))
+    text = path.read_text()
+    path.write_text(text.ljust(MAX_BYTES + 1))
+    assert code_of(lambda: market.client.workers.send_prepared(path, "set_ask"), UsageError).code == "BAD_TX"
+    path.write_text(text.ljust(MAX_BYTES))
+    assert sent(market.client.workers.send_prepared(path, "set_ask")) == ["nodes.set_ask"]
+
+
+def test_offers_and_status__node_that_fell_silent__says_so(market: RealMarket) -> None:
+    node = market.world.register()
+    market.pass_time(DEAD_AFTER + 1)
+    report = market.client.workers.offers()
+    assert (report["offers"], report["others"], report["others_text"]) == ([], {"inactive": 1}, "1 silent")
+    told = market.client.workers.status(seen(market, node))
+    assert (told["status"], told["status_text"]) == ("inactive", "silent")
+    market.world.nodes.send.beat(node, sender=market.world.operator)
+    assert market.client.workers.status(seen(market, node))["status"] == "active"
+
+
+def test_exit__asked_for_again_at_the_very_second__says_that_the_stake_is_free_now(market: RealMarket) -> None:
+    node, workers = own(market), market.client.workers
+    workers.exit(seen(market, node))
+    free = seen(market, node).exit_at
+    market.evm.at(free - 1)
+    market.chain.mine()
+    assert "its stake is free from 20" in code_of(lambda: workers.exit(seen(market, node))).message
+    market.pass_time(1)
+    assert code_of(lambda: workers.exit(seen(market, node))).message.endswith("its stake is free now")
+
+
+def test_price_and_register__above_what_the_stake_covers__ask_by_their_own_words(market: RealMarket) -> None:
+    workers = market.client.workers
+    dear = replace(CHEAP, ask=parse_rate("30/h", NATIVE))
+    workers.register(HOT, dear, MANIFEST, payout=market.provider, stake="1")
+    assert market.said("confirm")[-1] == "register with 1 ETH of stake all the same?"
+    node = seen(market, NodeId(1))
+    workers.set_ask(node, "40/h")
+    assert market.said("confirm")[-1] == "ask that price all the same?" and len(market.said("warning")) == 2
+    assert [facts["needed"] for kind, facts in market.told if kind == "confirm"] == [False, False]
+    # Whose answer would count for nothing is asked nothing.
+    other = market.open(settings=replace(market.settings, account="dev", origins={"account": "--account"})).workers
+    code_of(
+        lambda: other.set_ask(replace(node, next_ask_at=0, offer=replace(node.offer, pending=False)), "50/h"),
+        ConfigError,
+    )
+    assert len(market.said("confirm")) == 2
+    market.open(dry_run=True).workers.register(OTHER, dear, MANIFEST, payout=market.provider, stake="1")
+    assert len(market.said("confirm")) == 2 and len(market.said("warning")) == 4
+
+
+def test_stake__dry_run__is_tried_in_the_coin(market: RealMarket) -> None:
+    node = seen(market, own(market))
+    assert sent(market.open(dry_run=True).workers.add_stake(node, "1")) == ["nodes.add_stake"]

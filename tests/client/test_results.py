@@ -583,3 +583,83 @@ def test_spec__of_a_job__is_the_document_that_the_chain_names_and_names_it(shop:
     document = shop.client.jobs.spec(job)
     assert (document["name"], document["runtime"]) == ("digits", "wasm")
     assert (shop.client.session.state / "names" / shop.terms(job).spec.hex()).read_text() == "digits"
+
+
+def test_get__unit_that_left_an_empty_folder__is_fetched_as_one(shop: Shop) -> None:
+    job = shop.post()
+    document = shop.done(job, files={})
+    report = shop.client.jobs.get(job, folder="out")
+    assert document["outputs"]["size"] == report["bytes"] == 0 and report["unread"] == 0
+    assert Path("out").is_dir() and tree(Path("out")) == {}
+
+
+def test_get__job_that_somebody_else_posted__is_known_by_its_name_from_then_on(shop: Shop) -> None:
+    job = shop.post()
+    shop.done(job, files={"a": "1"})
+    kept = shop.client.session.state / "names" / shop.terms(job).spec.hex()
+    kept.unlink()
+    shop.client.jobs.get(job, folder="out")
+    assert kept.read_text() == "digits"
+
+
+def test_get__two_faults_of_two_units__are_each_told_and_nothing_is_pinned_for_them(shop: Shop) -> None:
+    job = shop.post(array={"units": 3})
+    gone = {"cid": "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy", "size": 4}
+    shop.done(job, 0, files={"a": "1"})
+    shop.done(job, 1, outputs=gone)
+    shop.done(job, 2, status={"a": 1})
+    report = shop.client.jobs.get(job, folder="out", pin=True)
+    good, lost, odd = report["units"]
+    assert "fault" not in good and lost["fault"]["code"] == "BLOCK_MISSING" and report["unread"] == 2
+    assert lost["fault"]["message"].startswith("the result of unit 1 cannot be read: ")
+    assert odd["fault"]["message"] == "the result of unit 2 cannot be read: the result document lacks a field"
+    error = refused(lambda: shop.client.jobs.get(job, folder="two", unit=2), odd["fault"]["code"], StorageError)
+    # What no later try can mend is not to be tried again.
+    assert error.hint == f"hearth job rerun {job[:14]} posts the job anew"
+    end = attach(shop, job, results="three")
+    assert (end["verified"], end["unread"]) == (2, 2)
+
+
+def test_end__of_an_array__shows_nobodys_output_as_the_jobs(shop: Shop) -> None:
+    job = shop.post(array={"units": 2})
+    for index in range(2):
+        shop.done(job, index, logs={"stdout": f"hello {index}", "stderr": ""})
+    assert attach(shop, job)["stdout"] == ""
+
+
+def test_nothing_left__of_a_unit_of_an_array__is_named_as_that(shop: Shop) -> None:
+    job = shop.post(array={"units": 2})
+    jobs = shop.client.jobs
+    error = refused(lambda: jobs.get(job, folder="out", unit=1), "NO_RESULT", NotFoundError)
+    assert error.message.startswith(f"unit 1 of job {job[:14]} has no result yet: its state is ")
+    error = refused(lambda: jobs.get(job, folder="out"), "NO_RESULT", NotFoundError)
+    assert error.message.startswith(f"job {job[:14]} has no result yet: ")
+    one = shop.post()
+    error = refused(lambda: jobs.get(one, folder="out", unit=0), "NO_RESULT", NotFoundError)
+    assert error.message.startswith(f"job {one[:14]} has no result yet: ")
+    shop.start(one)
+    shop.market.pass_time(2_000)
+    for _ in range(3):
+        shop.world.reclaim(shop.terms(one))
+        if shop.world.state(shop.terms(one)).terminal:
+            break
+        other = shop.world.register(ask=10**12, operator=shop.world.stranger)
+        shop.world.claim(shop.terms(one), other, sender=shop.world.stranger)
+        shop.market.pass_time(2_000)
+    error = refused(lambda: jobs.get(one, folder="out"), "NO_RESULT", NotFoundError)
+    assert error.message.endswith("has no result, and none will come: it ended without one")
+    error = refused(lambda: jobs.logs(one), "NO_LOGS", NotFoundError)
+    assert error.message.endswith("has no logs, and none will come: no worker reported of it")
+
+
+def test_logs__stray_of_the_chain__is_told_beside_them(shop: Shop) -> None:
+    job = shop.post()
+    shop.done(job, logs={"stdout": "1", "stderr": ""})
+    assert "strays" not in shop.client.jobs.logs(job)
+    network, chain = shop.market.network, shop.market.chain
+    (log,) = (
+        one for one in chain.logs([network.jobs], from_block=0, to_block=10**6) if one.topics[0] == topic_of(Submitted)
+    )
+    # A unit that the job does not have.
+    chain.mine([Event(log.address, log.topics, (9).to_bytes(32, "big") + log.data[32:])])
+    assert shop.client.jobs.logs(job)["strays"]["count"] == 1
