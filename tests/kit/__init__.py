@@ -3,6 +3,7 @@
 Contracts in this process, on revm
     evm       `Evm`, a chain in memory: compile, deploy, call, decode; `reverts` demands a reason
     world     `World`, a market on it with actors and factories: every contract test starts here
+    evm_chain  `EvmChain`, these contracts behind the port that a client reads; `RealMarket` and `Shop` on it
     steps     what tests of the registries do again and again: claim a job, visit a boundary, compare credits
     vault     `Vault`, Escrow alone with its asset
     model     `Model`, the same market in plain Python, to compare with
