@@ -1,9 +1,10 @@
-"""What ending a job may bring by the jobs that wait for it, its heirs, pure.
+"""What ending a job may bring by the jobs that wait for it, its dependents, pure.
 
 The end of a touched unit of an array pays its caller nothing, and jobs may wait for the array: ending it is worth a
-share of what their unlocks pay. Nobody owes that pay. It comes only where every parent of the heir ends, and the heir's
-submitter may cancel it until then. So an heir counts only where the ends that its unlock still lacks may all be made at
-once, and are few; what they share is its fee less the gas of its unlock. Source: SPEC section "Keeper".
+share of what their unlocks pay. Nobody owes that pay. It comes only where every parent of the dependent ends, and the
+dependent's submitter may cancel it until then. So a dependent counts only where the ends that its unlock still lacks
+may all be made at once, and are few; what they share is its fee less the gas of its unlock. Source: SPEC section
+"Keeper".
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from keeper.config import Config
 from keeper.snapshot import JobRow, Snapshot
 
 HOPED_ENDS: Final = 2
-"""The most ends that a keeper makes for one heir. They use less gas than to post the heir and to cancel it again, which
-is what it costs its submitter to have them made for nothing."""
+"""The most ends that a keeper makes for one dependent. They use less gas than to post the dependent and to cancel it
+again, which is what it costs its submitter to have them made for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Heir:
+class _Dependent:
     """A job that waits: the parents whose ends its unlock still lacks, and the share of each of those ends."""
 
     parents: tuple[JobId, ...]
@@ -50,27 +51,27 @@ class _Hopes:
         self.counted: dict[JobId, int] = {}
 
     def carried(self) -> dict[JobId, int]:
-        """Return what the heirs bring of which every missing end is worth its gas."""
-        heirs = [heir for job in self.waiting if (heir := self.heir(job)) is not None]
+        """Return what the dependents bring of which every missing end is worth its gas."""
+        dependents = [dependent for job in self.waiting if (dependent := self.dependent(job)) is not None]
         hope: Counter[JobId] = Counter()
-        after = dict(enumerate(heirs))
+        after = dict(enumerate(dependents))
         relying: defaultdict[JobId, list[int]] = defaultdict(list)
-        for number, heir in after.items():
-            for parent in heir.parents:
+        for number, dependent in after.items():
+            for parent in dependent.parents:
                 relying[parent].append(number)
-                hope[parent] += heir.share
+                hope[parent] += dependent.share
         unsure = list(relying)
         while unsure:
             parent = unsure.pop()
             if self.is_worth(self.jobs[parent], hope[parent]):
                 continue
-            for heir in [after.pop(number) for number in relying.pop(parent, ()) if number in after]:
-                for other in heir.parents:
-                    hope[other] -= heir.share
-                unsure += heir.parents
-        return {parent: hope[parent] for heir in after.values() for parent in heir.parents}
+            for dependent in [after.pop(number) for number in relying.pop(parent, ()) if number in after]:
+                for other in dependent.parents:
+                    hope[other] -= dependent.share
+                unsure += dependent.parents
+        return {parent: hope[parent] for dependent in after.values() for parent in dependent.parents}
 
-    def heir(self, job: JobRow) -> _Heir | None:
+    def dependent(self, job: JobRow) -> _Dependent | None:
         """Return what the missing ends of a job that waits share; None where they bring nothing, or not surely."""
         config, price = self.config, self.snapshot.gas_price
         # Each end, and then the unlock, may be left to others first, and must be mined.
@@ -82,7 +83,7 @@ class _Hopes:
         count = sum(self.ends(parent) for parent in lacks)
         if not 0 < count <= HOPED_ENDS:
             return None
-        return _Heir(lacks, max(0, fee - config.cost_of(gas, price)) // count)
+        return _Dependent(lacks, max(0, fee - config.cost_of(gas, price)) // count)
 
     def missing(self, job: JobRow) -> tuple[JobId, ...]:
         """Return the parents whose ends the unlock of a job lacks; none where it lacks nothing, or may never come."""

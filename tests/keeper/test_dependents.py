@@ -20,7 +20,7 @@ from hearth.protocol.types import Header, JobId, State, Terms, Unit, UnitFlag
 from keeper.actions import ALL, Action, Expire, Skip, Unlock
 from keeper.config import Config
 from keeper.decide import decide
-from keeper.heirs import HOPED_ENDS
+from keeper.dependents import HOPED_ENDS
 from keeper.snapshot import JobRow, ParentWord, UnitRow
 from tests.keeper.chain import Follower, LoggingEvm
 from tests.keeper.markets import FAILED, WELL, case_of, job, open_unit, parent
@@ -308,7 +308,7 @@ def test_submitter__who_has_many_units_to_cancel__is_not_spared_it_by_keepers(gh
     nobody = [(world.terms(), ALWAYS)] if ghost else []
     waits = [(one, ALWAYS) for one in arrays]
     fee = price_of(1, 15) * price
-    heir = world.post_after(*waits, *nobody, keeper_fee=fee, max_attempts=1)
+    dependent = world.post_after(*waits, *nobody, keeper_fee=fee, max_attempts=1)
     world.evm.at(formulas.expirable_from(arrays[0], world.policy))
     follower = Follower(world, world.keeper)
     follower.follow()
@@ -317,5 +317,5 @@ def test_submitter__who_has_many_units_to_cancel__is_not_spared_it_by_keepers(gh
     sent = [one for one in decide(snapshot, config, world.evm.now) if not isinstance(one, Skip)]
     for one in sent:
         send(world, follower.index, one)
-    world.cancel(heir)
+    world.cancel(dependent)
     assert world.credit(world.keeper) >= sum(one.gas for one in sent) * price
