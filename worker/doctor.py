@@ -35,7 +35,7 @@ from hearth.protocol.state_words import STATUS_WORDS
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
 from hearth.storage import canonical
-from hearth.storage.stores import Store, open_store, strangers_gateway
+from hearth.storage.stores import Store, open_store, provider_gateway
 from worker import gpu
 from worker.cgroups import memory_bytes
 from worker.gateway import serving
@@ -623,7 +623,7 @@ def _look_at_reach(settings: Settings, *, local: bool) -> Check:
 
 def _look_at_url(url: str, digest: bytes, *, local: bool) -> Check:
     """Ask a gateway for the manifest's block as a submitter would; without a digest, whether it is a gateway."""
-    store = strangers_gateway(url, local=local)
+    store = provider_gateway(url, local=local)
     try:
         if not digest:
             status = store.status()

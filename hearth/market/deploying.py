@@ -16,7 +16,7 @@ from typing import Any, Final
 from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError, UsageError
 from hearth.base.failpoints import fp
 from hearth.base.files import flush_folder, replace_text
-from hearth.base.strangers import read_json
+from hearth.base.untrusted_json import read_json
 from hearth.chain.port import Call, ChainPort
 from hearth.chain.tx import ROLLUP_MARGIN, SenderConfig
 from hearth.market.calls import token_call

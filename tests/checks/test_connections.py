@@ -24,7 +24,7 @@ PLACES = {
         "the sockets under it, to addresses that were looked at",
         {"socket", "getaddrinfo", "peer.connect"},
     ),
-    "hearth/base/crowd.py": (
+    "hearth/base/bounded_server.py": (
         "answers, and asks nobody",
         {"ThreadingHTTPServer", "BaseHTTPRequestHandler", "LineTooLong"},
     ),

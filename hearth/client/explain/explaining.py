@@ -13,8 +13,8 @@ from enum import Enum, Flag
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import RefusedError, UsageError
-from hearth.base.strangers import read_json
 from hearth.base.text import brief, one_line
+from hearth.base.untrusted_json import read_json
 from hearth.client.explain.calldata import Read, addresses, four_words, read_call, terms_in
 from hearth.client.explain.moves import moves
 from hearth.client.explain.told import tell

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.base.files import AnyPath, path_of
-from hearth.base.strangers import MAX_BYTES, read_json
+from hearth.base.untrusted_json import MAX_BYTES, read_json
 from hearth.client.face import refusing
 from hearth.client.job.gates import GATE_SENTENCES, Fleet, again_from
 from hearth.client.money import address_of, recipient

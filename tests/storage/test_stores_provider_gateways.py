@@ -21,10 +21,10 @@ from hearth.storage.stores import (
     LastResort,
     MemoryStore,
     Patience,
+    ProviderGateways,
     Store,
     StoreBase,
-    StrangersStore,
-    strangers,
+    provider_gateways,
 )
 from hearth.storage.stores.gateway_server import GatewayServer
 from tests.kit.http import Answer, answering, send
@@ -47,8 +47,8 @@ def gateways(*answers: Answer) -> Iterator[list[str]]:
         yield [f"http://127.0.0.1:{stack.enter_context(answering(answer))}" for answer in answers]
 
 
-def named(urls: Sequence[str], **options: Any) -> StrangersStore:
-    return StrangersStore("node 3", urls, **{"local": True, **options})
+def named(urls: Sequence[str], **options: Any) -> ProviderGateways:
+    return ProviderGateways("node 3", urls, **{"local": True, **options})
 
 
 class Asked:
@@ -143,7 +143,7 @@ def test_strangers__failure_after_failure__is_asked_no_more_and_absence_is_none(
         for cid in OTHERS[:5]:
             with pytest.raises(StorageError):
                 store.get_block(cid)
-        assert (broken.count, lacking.count) == (strangers.STRIKES, 5)
+        assert (broken.count, lacking.count) == (provider_gateways.STRIKES, 5)
         assert urls[1] in store.status().detail and urls[0] not in store.status().detail
 
 
@@ -156,7 +156,7 @@ def stall(handler: BaseHTTPRequestHandler) -> None:
 
 def test_strangers__silence__ends_by_the_deadline_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a cheat gains by silence: a few seconds of one command, however long it would wait for a block."""
-    monkeypatch.setattr(strangers, "BLOCK_SECONDS", 0.3)
+    monkeypatch.setattr(provider_gateways, "BLOCK_SECONDS", 0.3)
     silent = Asked(stall)
     with gateways(silent, silent, silent, silent) as urls:
         store = named(urls)
@@ -165,7 +165,7 @@ def test_strangers__silence__ends_by_the_deadline_of_a_block(monkeypatch: pytest
             with pytest.raises(StoreDown):
                 store.get_block(cid, 60)
         took = time.monotonic() - began
-    assert silent.count == 4 * strangers.STRIKES and took < 4 * strangers.STRIKES * 0.3 + 8
+    assert silent.count == 4 * provider_gateways.STRIKES and took < 4 * provider_gateways.STRIKES * 0.3 + 8
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["of several nodes", "of one node"])
@@ -173,7 +173,7 @@ def test_strangers__absence_that_takes_its_time__ends_by_patience(
     monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
     """What a cheat gains by saying "not here" slowly, for every unit of an array, or by many nodes: bounded seconds."""
-    monkeypatch.setattr(strangers, "IN_VAIN_SECONDS", 60.0 if together else 0.5)
+    monkeypatch.setattr(provider_gateways, "IN_VAIN_SECONDS", 60.0 if together else 0.5)
 
     def slowly(handler: BaseHTTPRequestHandler) -> None:
         time.sleep(0.2)

@@ -54,15 +54,15 @@ class Patience:
         self._waited = max(0.0, self._waited + seconds - worth)
 
 
-def strangers_gateway(url: str, *, local: bool) -> GatewayStore:
+def provider_gateway(url: str, *, local: bool) -> GatewayStore:
     """Return a gateway that a stranger named, which leads to public addresses alone.
 
     On a local chain it may be on this machine by its own words, and nowhere else inside.
     """
-    return GatewayStore(url, strangers=not (local and (urlsplit(url).hostname or "") in LOOPBACK))
+    return GatewayStore(url, untrusted=not (local and (urlsplit(url).hostname or "") in LOOPBACK))
 
 
-class StrangersStore(ReadOnlyStore):
+class ProviderGateways(ReadOnlyStore):
     """Read from the gateways at `urls`, which a stranger named; `whose` says in sentences who.
 
     `local` says that this is a local chain, on which a gateway of this machine may be meant. `shared` is the patience
@@ -83,7 +83,7 @@ class StrangersStore(ReadOnlyStore):
         """Contact nobody yet. The URLs are ones that `hearth.base.addresses.gateway_fault` finds no fault in."""
         super().__init__(f"of {whose}")
         self._whose, self._told, self._until = whose, told, until
-        self._gateways = [strangers_gateway(url, local=local) for url in urls]
+        self._gateways = [provider_gateway(url, local=local) for url in urls]
         self._strikes = dict.fromkeys(self._gateways, 0)
         self._named: set[GatewayStore] = set()
         self._patience = [Patience(IN_VAIN_SECONDS), *([] if shared is None else [shared])]

@@ -29,7 +29,7 @@ class Limits(NamedTuple):
 
 
 @dataclass(slots=True)
-class Guest:
+class Connection:
     """A connection: whose it is, since when and until when it may be as it is, and whether an answer is under way."""
 
     wire: socket.socket
@@ -39,7 +39,7 @@ class Guest:
     served: bool = False
 
 
-class CrowdServer(ThreadingHTTPServer):
+class BoundedServer(ThreadingHTTPServer):
     """Give each connection a thread, within `limits`; serve while the context is open.
 
     At the limit, the connection that has waited longest without a request makes room for a new one, so that idle
@@ -51,7 +51,7 @@ class CrowdServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self.guests: dict[socket.socket, Guest] = {}
+        self.connections: dict[socket.socket, Connection] = {}
         self._lock = threading.Lock()
         super().__init__(address, handler)
 
@@ -73,7 +73,7 @@ class CrowdServer(ThreadingHTTPServer):
         with self._lock:
             room = self._make_room(client, limits)
             if room:
-                self.guests[request] = Guest(request, client, now, now + limits.wait_seconds)
+                self.connections[request] = Connection(request, client, now, now + limits.wait_seconds)
         if room:
             super().process_request(request, client_address)
             return
@@ -84,42 +84,42 @@ class CrowdServer(ThreadingHTTPServer):
 
     def _make_room(self, client: str, limits: Limits) -> bool:
         """Say whether a client may have one more connection, perhaps after one that waits was ended."""
-        mine = [guest for guest in self.guests.values() if guest.client == client]
+        mine = [connection for connection in self.connections.values() if connection.client == client]
         if len(mine) >= limits.per_client:
             crowd = mine
-        elif len(self.guests) >= limits.most:
-            crowd = list(self.guests.values())
+        elif len(self.connections) >= limits.most:
+            crowd = list(self.connections.values())
         else:
             return True
-        waiting = [guest for guest in crowd if not guest.served]
+        waiting = [connection for connection in crowd if not connection.served]
         if not waiting:
             return False
-        self._end(min(waiting, key=lambda guest: guest.since))
+        self._end(min(waiting, key=lambda connection: connection.since))
         return True
 
-    def _end(self, guest: Guest) -> None:
+    def _end(self, connection: Connection) -> None:
         """End a connection: its thread sees that it is closed, and goes."""
-        self.guests.pop(guest.wire, None)
+        self.connections.pop(connection.wire, None)
         with suppress(OSError):  # closed already
-            guest.wire.shutdown(socket.SHUT_RDWR)
+            connection.wire.shutdown(socket.SHUT_RDWR)
 
     def service_actions(self) -> None:
         """End every connection whose time is over; the loop calls this several times a second."""
         now = time.monotonic()
         with self._lock:
-            for guest in [guest for guest in self.guests.values() if now >= guest.until]:
-                self._end(guest)
+            for connection in [connection for connection in self.connections.values() if now >= connection.until]:
+                self._end(connection)
 
     def expect(self, wire: socket.socket, seconds: float | None, *, served: bool) -> None:
         """Note what a connection does from now on, an answer (`served`) or wait, and how long it may; None leaves its
         time as it is."""
         now = time.monotonic()
         with self._lock:
-            guest = self.guests.get(wire)
-            if guest is not None:
-                guest.served = served
+            connection = self.connections.get(wire)
+            if connection is not None:
+                connection.served = served
                 if seconds is not None:
-                    guest.since, guest.until = now, now + seconds
+                    connection.since, connection.until = now, now + seconds
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a connection to its end."""
@@ -127,7 +127,7 @@ class CrowdServer(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             with self._lock:
-                self.guests.pop(request, None)
+                self.connections.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report an error, unless it is a client that hung up."""
@@ -161,14 +161,14 @@ class _Head(io.BufferedIOBase):
         super().close()
 
 
-class CrowdHandler(BaseHTTPRequestHandler):
-    """Answer one connection of a CrowdServer: its heads are bounded, and nothing is logged of it."""
+class BoundedHandler(BaseHTTPRequestHandler):
+    """Answer one connection of a BoundedServer: its heads are bounded, and nothing is logged of it."""
 
     protocol_version = "HTTP/1.1"
     # Header and body in one packet: sent apart, each small body would wait 40 ms for the client's delayed ACK.
     wbufsize = 2**16
     disable_nagle_algorithm = True
-    server: CrowdServer
+    server: BoundedServer
     head_bytes: ClassVar[int]
     """Bytes of a request's head."""
 

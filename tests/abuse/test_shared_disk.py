@@ -1,4 +1,4 @@
-"""A stranger takes a small disk beside another: containers on the real engine, without volumes (strangers.py)."""
+"""A stranger takes a small disk beside another: containers on the real engine, without volumes (shared_disk.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.abuse import strangers
+from tests.abuse import shared_disk
 from tests.kit.disks import MIB, small_disk
 from tests.kit.plain_user import PLAIN_UID, plain_home, run_plain
 from tests.kit.require import require
@@ -89,8 +89,8 @@ def check(told: dict[str, object]) -> None:
 def test_guard__stranger_takes_the_disk_without_a_name__goes_alone(trick: str, tmp_path: Path) -> None:
     """What a cheat gains: nothing. The honest attempt had more by name, was stopped, and given up in the end."""
     need("runc")
-    with small_disk(tmp_path / "home", strangers.MIB_OF_DISK * MIB) as home:
-        check(strangers.run(home, trick))
+    with small_disk(tmp_path / "home", shared_disk.MIB_OF_DISK * MIB) as home:
+        check(shared_disk.run(home, trick))
 
 
 def test_guard__stranger_takes_the_disk_of_a_plain_users_worker__goes_alone() -> None:
@@ -102,10 +102,10 @@ def test_guard__stranger_takes_the_disk_of_a_plain_users_worker__goes_alone() ->
     require("docker", socket.is_socket(), f"the engine is not at a socket of this machine: {kind.host}")
     with APIClient(base_url=kind.host, version="auto") as api:
         engine = Path(api.info()["DockerRootDir"])
-    with plain_home() as home, small_disk(home / "disk", strangers.MIB_OF_DISK * MIB) as disk:
+    with plain_home() as home, small_disk(home / "disk", shared_disk.MIB_OF_DISK * MIB) as disk:
         os.chown(disk, PLAIN_UID, PLAIN_UID)
         done = run_plain(
-            ["-m", "tests.abuse.strangers", str(disk), "--runs", "1", "--trick", "mapped"],
+            ["-m", "tests.abuse.shared_disk", str(disk), "--runs", "1", "--trick", "mapped"],
             home=home,
             groups=(socket.stat().st_gid,),
             reads=(socket,),

@@ -1,4 +1,4 @@
-"""Two strangers' containers on one small disk, without volumes: `python -m tests.abuse.strangers HOME [--runs 4]`.
+"""Two strangers' containers on one small disk, without volumes: `python -m tests.abuse.shared_disk HOME [--runs 4]`.
 
 One keeps to what its job names; the other takes room that no list of files shows, in the way of `--trick`. Prints one
 line of JSON a run: how each attempt ended, after how many tries, and how many were stopped for want of room. Runs as
@@ -136,7 +136,7 @@ def run(home: Path, trick: str) -> dict[str, Any]:
 
 def main(argv: list[str]) -> int:
     """Print how each run ended."""
-    parser = argparse.ArgumentParser(prog="python -m tests.abuse.strangers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.abuse.shared_disk", description=__doc__)
     parser.add_argument("home", type=Path)
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--trick", choices=TRICKS, default="open")

@@ -1,4 +1,4 @@
-"""hearth.base.strangers: what no reader of strangers' JSON has to meet, and text that every writer can write."""
+"""hearth.base.untrusted_json: what no reader of strangers' JSON has to meet, and text that every writer can write."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from hearth.base.errors import HearthError
 from hearth.base.files import replace_text
-from hearth.base.strangers import MAX_BYTES, MAX_DEPTH, read_json
 from hearth.base.text import plain
+from hearth.base.untrusted_json import MAX_BYTES, MAX_DEPTH, read_json
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_read_json__out_of_bounds__is_a_value_error_that_says_why(raw: Any, why:
 
 
 READERS = {
-    "strangers": "from hearth.base.strangers import read_json as read",
+    "untrusted_json": "from hearth.base.untrusted_json import read_json as read",
     "canonical": "from hearth.storage.canonical import decode as read",
     "spec": "from hearth.spec.text import read_text; read = lambda raw: read_text(raw, 'job.json')",
 }
