@@ -7,7 +7,7 @@ import { codeOf } from "../src/core/errors";
 import { fourWords, marksOf } from "../src/core/marks";
 import { networkOf } from "../src/core/network";
 import { preparedOf } from "../src/core/prepared";
-import { tellOf } from "../src/core/told";
+import { summaryOf } from "../src/core/call-summary";
 import { vectors } from "./vectors";
 
 interface Told {
@@ -24,19 +24,19 @@ const DATA = vectors<{
   readonly files: readonly (Case & { readonly text: string })[];
   readonly alone: readonly (Case & { readonly to: Hex; readonly data: Hex })[];
   readonly words: readonly { readonly job: Hex; readonly words: string }[];
-}>("told");
+}>("call_summary");
 const NETWORKS = { coin: networkOf(DATA.networks.coin), token: networkOf(DATA.networks.token) };
 
 describe("a file of prepared calls", () => {
   it.each(DATA.files.map((one, place) => [place, one] as const))("%i is told, or refused, as the library does", async (_, one) => {
     const network = NETWORKS[one.network];
     if ("code" in one) {
-      await expect(preparedOf(one.text, network).then((calls) => calls.map((call) => tellOf(call, network, null)))).rejects.toSatisfy((error) => codeOf(error) === one.code);
+      await expect(preparedOf(one.text, network).then((calls) => calls.map((call) => summaryOf(call, network, null)))).rejects.toSatisfy((error) => codeOf(error) === one.code);
       return;
     }
     const calls = await preparedOf(one.text, network);
     const found = calls.map((call) => {
-      const { what, rows } = tellOf(call, network, null);
+      const { what, rows } = summaryOf(call, network, null);
       const { hash, job, words } = marksOf(call, network);
       return { what, rows, data_hash: hash, job: job ?? null, four_words: words ?? null };
     });

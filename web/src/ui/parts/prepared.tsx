@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Market } from "../../chain/market";
 import { HearthError } from "../../core/errors";
 import type { Prepared } from "../../core/prepared";
-import type { Told } from "../../core/told";
+import type { CallSummary } from "../../core/call-summary";
 import { PreparedCalls } from "../../wallet/prepared";
 import type { Session } from "../../wallet/request";
 import { browserSigned, SignedCalls } from "../../wallet/signed";
@@ -19,7 +19,7 @@ import { pauseOf } from "./sign";
 interface Props {
   readonly market: Market;
   readonly session: Session | undefined;
-  readonly calls: readonly { readonly call: Prepared; readonly told: Told }[];
+  readonly calls: readonly { readonly call: Prepared; readonly told: CallSummary }[];
 }
 
 const STEPS = {

@@ -1,4 +1,4 @@
-"""What money a call moves, and whose, as the contracts move it: beside each sentence of `told.py` one of money.
+"""What money a call moves, and whose, as the contracts move it: beside each sentence of `call_summary.py` one of money.
 
 The table has every call that is told, and no default: a call that is added says here what it moves, "none" where it is.
 """

@@ -12,7 +12,7 @@ import { networkOf } from "../src/core/network";
 import { offerOf } from "../src/core/offer";
 import { documentText, type Prepared, preparedOf, termsIn } from "../src/core/prepared";
 import { parentsHash } from "../src/core/parents";
-import { type Told, tellOf } from "../src/core/told";
+import { type CallSummary, summaryOf } from "../src/core/call-summary";
 import type { Terms } from "../src/core/types";
 import { formatAmount } from "../src/core/units";
 import { packPolicy, unpackPolicy } from "../src/core/words";
@@ -45,7 +45,7 @@ async function read(call: Call, from: Hex = ME): Promise<Prepared> {
   return found as Prepared;
 }
 
-const tell = async (call: Call, from: Hex = ME): Promise<Told> => tellOf(await read(call, from), NETWORK, null);
+const tell = async (call: Call, from: Hex = ME): Promise<CallSummary> => summaryOf(await read(call, from), NETWORK, null);
 
 describe("a policy that is announced or carried out", () => {
   // A field that differs from today's, so that a provider's "today" has something to hide.
@@ -57,7 +57,7 @@ describe("a policy that is announced or carried out", () => {
     const change = changeOf(1n, announcedWord, 0n);
     const names = POLICY_FIELDS.map(([name]) => name);
     for (const today of [unpackPolicy(announcedWord), REAL, null]) {
-      const told = tellOf(call, NETWORK, today);
+      const told = summaryOf(call, NETWORK, today);
       // The difference keeps the library's words.
       expect(told.what.endsWith(changeText(change, "waiting", today, NETWORK.asset))).toBe(true);
       expect(told.rows.slice(1).map(([name]) => name)).toEqual(names);
@@ -78,7 +78,7 @@ describe("a policy that is announced or carried out", () => {
 describe("a post", () => {
   const plain = DATA.others.find((one) => one.function === "post" && one.network === "coin")?.document;
 
-  async function posting(change: (terms: Terms) => Partial<Terms>, parents: readonly Hex[] = []): Promise<readonly [Told, Terms]> {
+  async function posting(change: (terms: Terms) => Partial<Terms>, parents: readonly Hex[] = []): Promise<readonly [CallSummary, Terms]> {
     const [given] = await preparedOf(JSON.stringify(plain), NETWORK);
     const old = termsIn(given?.args ?? {});
     const base = { ...old, maxAttempts: 7, parentsHash: parentsHash(parents) };

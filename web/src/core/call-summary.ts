@@ -22,16 +22,16 @@ import { formatAmount, formatDuration, formatRate } from "./units";
 import { unpackOffer } from "./words";
 
 // One sentence, and its arguments as names and values. `job` is the job that it is about.
-export interface Told {
+export interface CallSummary {
   readonly what: string;
   readonly rows: readonly (readonly [string, string])[];
   readonly job?: Hex;
 }
 
 // Say what a call does; `policy` is the one of new jobs, null where it is not known. Throws BAD_TX for what no contract takes.
-export function tellOf(call: Prepared, network: Network, policy: Policy | null): Told {
+export function summaryOf(call: Prepared, network: Network, policy: Policy | null): CallSummary {
   try {
-    return ofCall(TELLERS, call)(call, network, policy);
+    return ofCall(SUMMARIES, call)(call, network, policy);
   } catch (error) {
     if (!(error instanceof HearthError)) throw error;
     if (error.code === "BAD_TX") throw error;
@@ -39,15 +39,15 @@ export function tellOf(call: Prepared, network: Network, policy: Policy | null):
   }
 }
 
-type Teller = (call: Prepared, network: Network, policy: Policy | null) => Told;
+type Summarize = (call: Prepared, network: Network, policy: Policy | null) => CallSummary;
 
 // A call of an owner's node, told by its number.
 const ofNode =
-  (tell: (node: string, call: Prepared, asset: Network["asset"]) => Told): Teller =>
+  (tell: (node: string, call: Prepared, asset: Network["asset"]) => CallSummary): Summarize =>
   (call, { asset }) =>
     tell(`node ${String(call.args["node"])}`, call, asset);
 
-const TELLERS: ByCall<Teller> = {
+const SUMMARIES: ByCall<Summarize> = {
   JobRegistry: {
     post: (call, network) => {
       const job = jobOf(call, network);
@@ -105,7 +105,7 @@ const TELLERS: ByCall<Teller> = {
 
 const jobOf = ({ args }: Prepared, { jobChainId, contracts }: Network): Hex => jobIdOfWords(jobChainId, contracts.JobRegistry, wordsOf(args["terms"]));
 
-function ofUnit(call: Prepared, network: Network, tell: (unit: string) => string): Told {
+function ofUnit(call: Prepared, network: Network, tell: (unit: string) => string): CallSummary {
   const index = call.args["index"] as bigint;
   const job = jobOf(call, network);
   return { what: tell(index === SENTINEL ? "the units that nobody took" : `unit ${index}`), rows: [["job", job]], job };
@@ -117,7 +117,7 @@ function posting({ args }: Prepared, { asset }: Network): string {
   return `Post a job of ${units}, which takes ${formatAmount(escrowAtPost(terms), asset)}; what is not used comes back`;
 }
 
-function postRows({ args }: Prepared, { asset, contracts }: Network, job: Hex): Told["rows"] {
+function postRows({ args }: Prepared, { asset, contracts }: Network, job: Hex): CallSummary["rows"] {
   const terms = termsIn(args);
   const list = args["parents"] as readonly Hex[];
   if (parentsHash(list) !== terms.parentsHash) throw new HearthError("BAD_TX", "this is no prepared transaction: its job waits for other jobs than it names");
@@ -137,7 +137,7 @@ function postRows({ args }: Prepared, { asset, contracts }: Network, job: Hex): 
 const NO_DOCUMENT = ["manifest: document", "not in this call: whoever has one of this digest says what the node says of itself"] as const;
 
 // What is paid to whoever carries a job on, who may be anybody.
-function keeperRows(terms: Terms, asset: Network["asset"]): Told["rows"] {
+function keeperRows(terms: Terms, asset: Network["asset"]): CallSummary["rows"] {
   const { keeperFee, maxAttempts } = terms;
   const most = formatAmount(BigInt(leasesOf(terms)) * BigInt(maxAttempts) * keeperFee, asset);
   const fee = formatAmount(keeperFee, asset);
@@ -146,7 +146,7 @@ function keeperRows(terms: Terms, asset: Network["asset"]): Told["rows"] {
 }
 
 // All that is offered and said of the machine, and of a worker that registers what it asks: the ask of a node has a call of its own.
-function offerRows({ args, document }: Prepared, withAsk: boolean, asset: Network["asset"]): Told["rows"] {
+function offerRows({ args, document }: Prepared, withAsk: boolean, asset: Network["asset"]): CallSummary["rows"] {
   const { ask, ...offer } = unpackOffer(args["offer"] as bigint);
   const sizes = Object.entries(offer).map(([name, value]) => `${name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)} ${value}`);
   return [
@@ -157,7 +157,7 @@ function offerRows({ args, document }: Prepared, withAsk: boolean, asset: Networ
   ];
 }
 
-function ofChange({ args }: Prepared, asset: Network["asset"], policy: Policy | null, what: string): Told {
+function ofChange({ args }: Prepared, asset: Network["asset"], policy: Policy | null, what: string): CallSummary {
   const change = changeIn(args);
   return { what: `${what}: ${changeText(change, "waiting", policy, asset)}`, rows: [["change", changeId(change)], ...announced(change, asset)] };
 }

@@ -1,6 +1,7 @@
 """What a call does, in words that need nothing else; whatever it names stands there whole.
 
-Mirrors web/src/core/told.ts, where the page tells a file's calls; `tests/web/vectors/told.py` holds both to the same.
+Mirrors web/src/core/call-summary.ts, where the page tells a file's calls; `tests/web/vectors/call_summary.py` holds
+both to the same.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Rows = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CallSummary:
     """One sentence, and its arguments as names and values. `job` is the job that it is about."""
 
     what: str
@@ -34,15 +35,15 @@ class Told:
     job: bytes | None = None
 
 
-def tell(call: Read, network: Network) -> Told:
+def summarize(call: Read, network: Network) -> CallSummary:
     """Say what a call does. Raises ValueError for what no contract takes."""
-    return TELLERS[call.contract, call.function](call, network)
+    return SUMMARIES[call.contract, call.function](call, network)
 
 
-_Teller = Callable[[Read, Network], Told]
+_Summarizer = Callable[[Read, Network], CallSummary]
 
 
-def _post(call: Read, network: Network) -> Told:
+def _post(call: Read, network: Network) -> CallSummary:
     terms, asset, job = terms_in(call.arguments), network.asset, job_in(call.arguments, network)
     listed = tuple(call.arguments["parents"])
     if parents.parents_hash(listed) != terms.parents_hash:
@@ -50,7 +51,7 @@ def _post(call: Read, network: Network) -> Told:
     waits = [f"{job_hex(one.job)} ({one.condition.name.lower()})" for one in parents.unpack_parents(listed)]
     units = "one unit" if terms.units == 1 else f"{terms.units} units"
     takes = format_amount(formulas.escrow_at_post(terms), asset)
-    return Told(
+    return CallSummary(
         f"Post a job of {units}, which takes {takes}; what is not used comes back",
         (
             ("job", job_hex(job)),
@@ -79,32 +80,32 @@ def _keeper_rows(terms: Terms, asset: Asset) -> Iterator[tuple[str, str]]:
         yield "for its start", f"{fee} for whoever starts it"
 
 
-def _of_unit(say: Callable[[str], str]) -> _Teller:
-    def teller(call: Read, network: Network) -> Told:
+def _of_unit(say: Callable[[str], str]) -> _Summarizer:
+    def summary(call: Read, network: Network) -> CallSummary:
         index, job = call.arguments["index"], job_in(call.arguments, network)
         unit = "the units that nobody took" if index == SENTINEL else f"unit {index}"
-        return Told(say(unit), (("job", job_hex(job)),), job)
+        return CallSummary(say(unit), (("job", job_hex(job)),), job)
 
-    return teller
+    return summary
 
 
-def _of_node(say: Callable[[str, Mapping[str, Any], Asset], str], *named: str) -> _Teller:
-    def teller(call: Read, network: Network) -> Told:
+def _of_node(say: Callable[[str, Mapping[str, Any], Asset], str], *named: str) -> _Summarizer:
+    def summary(call: Read, network: Network) -> CallSummary:
         what = say(f"node {call.arguments['node']}", call.arguments, network.asset)
-        return Told(what, tuple((name, str(call.arguments[name]).lower()) for name in named))
+        return CallSummary(what, tuple((name, str(call.arguments[name]).lower()) for name in named))
 
-    return teller
+    return summary
 
 
-def _register(call: Read, network: Network) -> Told:
+def _register(call: Read, network: Network) -> CallSummary:
     what = f"Register a worker with a stake of {format_amount(call.arguments['stake'], network.asset)}"
     offered = _offer_rows(call, network.asset, with_ask=True)
-    return Told(what, (("operator", str(call.arguments["operator"]).lower()), *offered))
+    return CallSummary(what, (("operator", str(call.arguments["operator"]).lower()), *offered))
 
 
-def _update_offer(call: Read, network: Network) -> Told:
+def _update_offer(call: Read, network: Network) -> CallSummary:
     what = f"Replace what node {call.arguments['node']} offers; its ask stays"
-    return Told(what, tuple(_offer_rows(call, network.asset, with_ask=False)))
+    return CallSummary(what, tuple(_offer_rows(call, network.asset, with_ask=False)))
 
 
 def _offer_rows(call: Read, asset: Asset, *, with_ask: bool) -> Iterator[tuple[str, str]]:
@@ -139,47 +140,47 @@ def _in_words(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _of_change(say: str) -> _Teller:
-    def teller(call: Read, network: Network) -> Told:
+def _of_change(say: str) -> _Summarizer:
+    def summary(call: Read, network: Network) -> CallSummary:
         given = call.arguments
         change = Change(ChangeOp(int(given["op"])), int(given["word"]), int(given["salt"]))
         values = policy_values(change, network.asset)
-        return Told(f"{say}: {change.in_words(network.asset)}", (("change", "0x" + change.id.hex()), *values))
+        return CallSummary(f"{say}: {change.in_words(network.asset)}", (("change", "0x" + change.id.hex()), *values))
 
-    return teller
+    return summary
 
 
-def _governed(say: Callable[[str], str]) -> _Teller:
-    def teller(call: Read, _: Network) -> Told:
+def _governed(say: Callable[[str], str]) -> _Summarizer:
+    def summary(call: Read, _: Network) -> CallSummary:
         named = [one for one in ("posts", "registrations") if call.arguments[one] is True]
-        return Told(say(" and ".join(named) or "nothing"))
+        return CallSummary(say(" and ".join(named) or "nothing"))
 
-    return teller
+    return summary
 
 
-def _withdraw(call: Read, network: Network) -> Told:
+def _withdraw(call: Read, network: Network) -> CallSummary:
     amount, to = format_amount(call.arguments["amount"], network.asset), str(call.arguments["to"]).lower()
     own = " to the account itself" if to == call.sender else ""
-    return Told(f"Withdraw {amount} of credit in Escrow{own}", (("to", to),))
+    return CallSummary(f"Withdraw {amount} of credit in Escrow{own}", (("to", to),))
 
 
-def _approve(call: Read, network: Network) -> Told:
+def _approve(call: Read, network: Network) -> CallSummary:
     spender, amount = str(call.arguments["spender"]).lower(), format_amount(call.arguments["amount"], network.asset)
     known = {address: name for name, address in network.contracts.items()}
-    return Told(f"Let {known.get(spender, 'another account')} take exactly {amount}", (("spender", spender),))
+    return CallSummary(f"Let {known.get(spender, 'another account')} take exactly {amount}", (("spender", spender),))
 
 
-def _added(call: Read, network: Network) -> Told:
+def _added(call: Read, network: Network) -> CallSummary:
     added, job = format_duration(call.arguments["seconds"]), job_in(call.arguments, network)
-    return Told(f"Give unit {call.arguments['index']} of a job {added} more", (("job", job_hex(job)),), job)
+    return CallSummary(f"Give unit {call.arguments['index']} of a job {added} more", (("job", job_hex(job)),), job)
 
 
-def _unlock(call: Read, network: Network) -> Told:
+def _unlock(call: Read, network: Network) -> CallSummary:
     job = job_in(call.arguments, network)
-    return Told("Start a job whose wait has ended, or refund it", (("job", job_hex(job)),), job)
+    return CallSummary("Start a job whose wait has ended, or refund it", (("job", job_hex(job)),), job)
 
 
-def _upkeep(call: Read, network: Network) -> Told:
+def _upkeep(call: Read, network: Network) -> CallSummary:
     """Tell a keeper's work of several kinds, each piece as a row."""
     rows = []
     for op, terms, index, count in call.arguments["candidates"]:
@@ -189,10 +190,10 @@ def _upkeep(call: Read, network: Network) -> Told:
         else:
             of = f"unit {index} of {job_hex(formulas.job_id_of_words(network.job_chain_id, network.jobs, terms))}"
         rows.append((kind.name.lower(), of))
-    return Told(f"Do a keeper's work, {len(rows)} of what is due", tuple(rows))
+    return CallSummary(f"Do a keeper's work, {len(rows)} of what is due", tuple(rows))
 
 
-TELLERS: Final[Mapping[tuple[str, str], _Teller]] = {
+SUMMARIES: Final[Mapping[tuple[str, str], _Summarizer]] = {
     ("JobRegistry", "post"): _post,
     ("JobRegistry", "cancel"): _of_unit(lambda unit: f"Cancel {unit} of a job"),
     ("JobRegistry", "accept"): _of_unit(lambda unit: f"Accept the result of {unit} of a job, which pays it at once"),
@@ -218,12 +219,14 @@ TELLERS: Final[Mapping[tuple[str, str], _Teller]] = {
     ),
     ("Steward", "queue"): _of_change("Announce a change, which anybody can carry out after its delay"),
     ("Steward", "execute"): _of_change("Carry out a change"),
-    ("Steward", "drop"): lambda call, _: Told(
+    ("Steward", "drop"): lambda call, _: CallSummary(
         "Take a queued change back, for good", (("change", "0x" + call.arguments["change"].hex()),)
     ),
-    ("Steward", "drop_previous_policy"): lambda *_: Told("Take posts under the current policy only, from now on"),
+    ("Steward", "drop_previous_policy"): lambda *_: CallSummary(
+        "Take posts under the current policy only, from now on"
+    ),
     ("Steward", "pause"): _governed(lambda what: f"Stop new {what} for 7 days"),
-    ("Steward", "accept_council"): lambda *_: Told("Become the council"),
+    ("Steward", "accept_council"): lambda *_: CallSummary("Become the council"),
     ("Steward", "accept_governor"): _governed(lambda what: f"Let the Steward take the governor's rights over {what}"),
     ("Escrow", "withdraw"): _withdraw,
     ("token", "approve"): _approve,
@@ -233,7 +236,7 @@ TELLERS: Final[Mapping[tuple[str, str], _Teller]] = {
     ("JobRegistry", "reclaim"): _of_unit(lambda unit: f"Take {unit} of a job from a worker that is late or silent"),
     ("JobRegistry", "expire"): _of_unit(lambda unit: f"End {unit} of a job, for which no time is left"),
     ("JobRegistry", "unlock"): _unlock,
-    ("NodeRegistry", "check_liveness"): lambda call, _: Told(
+    ("NodeRegistry", "check_liveness"): lambda call, _: CallSummary(
         "Record that nodes are silent", (("nodes", ", ".join(str(one) for one in call.arguments["nodes"])),)
     ),
     ("Lens", "performUpkeep"): _upkeep,
