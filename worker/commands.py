@@ -376,7 +376,7 @@ def worker_status(run: Run, config: Path) -> None:
         ]
         if said is None or not said["alive"]:
             return [*lines, "  no worker runs here: hearth worker start"]
-        from worker.words import hold_lines
+        from worker.reason_texts import hold_lines
 
         lines += [f"  process {said['pid']}, {said['state']}", *map("  {}".format, hold_lines(said))]
         free, reserve = said.get("disk_free"), said.get("disk_reserve", 0)

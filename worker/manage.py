@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hearth.client.session import Session
     from hearth.market.network import Network
     from hearth.protocol.types import Node, Offer
-    from worker.past import Left
+    from worker.left_node import LeftNode
     from worker.reports import (
         EarningsReport,
         Selftest,
@@ -164,9 +164,9 @@ class Provider:
         return None
 
     @cached_property
-    def _left(self) -> Left | None:
+    def _left(self) -> LeftNode | None:
         """Return this worker's node that left the market last, None where none did."""
-        from worker.past import find_left
+        from worker.left_node import find_left
 
         settings = self.settings
         return find_left(self.session.market, settings.node, self.operator, settings.account.payout)
@@ -485,18 +485,18 @@ class Provider:
         from hearth.client.reading import JobReader
         from hearth.daemon.ledger import LEDGER_FILE, Ledger
         from hearth.protocol.units import NATIVE, show_amount
-        from worker.past import Left
+        from worker.left_node import LeftNode
         from worker.watch import Watcher
 
         session = self.session
         try:
-            node: Node | Left = self.node()
+            node: Node | LeftNode = self.node()
         except NotFoundError:
             if self._left is None:
                 raise
             node = self._left
-        left_at = node.at if isinstance(node, Left) else None
-        number = node.node if isinstance(node, Left) else node.id
+        left_at = node.at if isinstance(node, LeftNode) else None
+        number = node.node if isinstance(node, LeftNode) else node.id
         watcher = Watcher(session.market, number)
         watcher.sync()
         books = watcher.earnings

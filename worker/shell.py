@@ -77,6 +77,7 @@ from worker.decide.policy import followed_seconds
 from worker.decide.room import own_leases
 from worker.disk import Disk
 from worker.holds import Holds, tell_left
+from worker.housekeeping import Housekeeping
 from worker.journal import AttemptJournal, AttemptRow, Phase
 from worker.manifests import Manifests
 from worker.metrics import WorkerMetrics
@@ -87,7 +88,6 @@ from worker.requests import Desk
 from worker.settings import Settings
 from worker.specs import Specs
 from worker.status import facts_of, read_status, write_status
-from worker.upkeep import Upkeep
 from worker.watch import NEW_OPERATOR, Watcher, may_serve
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Worker:
         )
         self._holds = Holds(sender, metrics, None if self._is_local else self._clock, clock)
         self._specs = Specs(self._watcher.rows, store, tiers, self.wake.set)
-        self._upkeep = Upkeep(journal, executor, store)
+        self._housekeeping = Housekeeping(journal, executor, store)
         self._desk = Desk(self._home, market, sender, told.node)
         self._pauses = Backoff(base=told.poll, cap=MAX_PAUSE)
         self._head: Block | None = None
@@ -675,7 +675,7 @@ class Worker:
         # What is stored has ages by the wall clock, and the head may be a liar's.
         if not self._is_local and self._clock.doubt() is not None:
             return
-        if self._upkeep.turn(self.told.settings.keep_seconds):
+        if self._housekeeping.turn(self.told.settings.keep_seconds):
             self._desk.sweep()
             self._outbox.forget()
 

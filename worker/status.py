@@ -20,7 +20,7 @@ from worker.disk import Disk
 from worker.holds import Holds
 from worker.home import runs_as
 from worker.mode import read_mode
-from worker.words import WORDS
+from worker.reason_texts import REASON_TEXTS
 
 if TYPE_CHECKING:
     from worker.reports import SkipReason, WorkerFacts, WorkerProcess
@@ -136,4 +136,4 @@ def _reasons_of(steps: Iterable[Action | Skip], watcher: Watcher) -> dict[str, l
 
 def _line(reason: Gate | Reason, detail: str = "", index: int | None = None) -> SkipReason:
     """Return why a unit is left alone, for no index a whole job; a reason without detail is said in its own words."""
-    return {"index": index, "reason": reason.name.lower(), "detail": plain(detail or WORDS[reason])}
+    return {"index": index, "reason": reason.name.lower(), "detail": plain(detail or REASON_TEXTS[reason])}

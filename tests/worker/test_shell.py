@@ -243,7 +243,7 @@ def test_run__store_that_is_long_in_clearing__beats_go_on_and_a_stop_does_not_wa
     slow: str, exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Letting go a pin hangs, or the folder's lock is held, as a disk of many files would keep the collector busy."""
-    monkeypatch.setattr("worker.upkeep.UPKEEP_SECONDS", 0.1)
+    monkeypatch.setattr("worker.housekeeping.HOUSEKEEPING_SECONDS", 0.1)
     store, home, free, unpin = exchange.store, scenario.home / "state", threading.Event(), FolderStore.unpin
     gone = store.put_block(f"{scenario.name} {slow}".encode())
     path = store.root / "blocks" / gone.digest.hex()[:2] / gone.digest.hex()
@@ -265,11 +265,11 @@ def test_run__store_that_is_long_in_clearing__beats_go_on_and_a_stop_does_not_wa
     with open(store.root / "lock", "ab") as lock, ExitStack() as stack:
         fcntl.flock(lock, fcntl.LOCK_SH)
         running = stack.enter_context(working(scenario))
-        clearing = wait(lambda: running.worker._upkeep._clearing, "the store is being cleared", 30)
+        clearing = wait(lambda: running.worker._housekeeping._clearing, "the store is being cleared", 30)
         begun = exchange.market.node(scenario.node).state.beat
         wait(lambda: exchange.market.node(scenario.node).state.beat >= begun + 4, "two more beats", 30)
         wait(lambda: (gone in store.pins()) is (slow == "letting go"), "it is let go, or is being let go", 30)
-        assert clearing.is_alive() and running.worker._upkeep._clearing is clearing, "one at a time"
+        assert clearing.is_alive() and running.worker._housekeeping._clearing is clearing, "one at a time"
         assert path.exists()
         stack.close()  # joins the loop
         assert clearing.is_alive()

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.fake_chain import Event
 from tests.kit.scripted import ScriptedMarket
 from tests.market.test_events import own_log
-from worker.past import find_left
+from worker.left_node import find_left
 
 ME, KEY, NEW_KEY, OTHER = ("0x" + f"{number:02x}" * 20 for number in (0x11, 0x12, 0x13, 0x14))
 

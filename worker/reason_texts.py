@@ -12,7 +12,7 @@ from worker.decide import Reason
 if TYPE_CHECKING:
     from worker.reports import WorkerProcess
 
-WORDS: Final[Mapping[Reason | Gate, str]] = {
+REASON_TEXTS: Final[Mapping[Reason | Gate, str]] = {
     **{gate: GATE_SENTENCES[gate] for gate in GATE_SENTENCES},
     Reason.PAUSED: "it is paused: hearth worker resume",
     Reason.DRAINING: "it ends what it holds, and then stops",
@@ -73,7 +73,7 @@ def hold_lines(said: WorkerProcess) -> list[str]:
     hold = said.get("hold")
     if not hold:
         return []
-    words = next((WORDS[one] for one in Reason if one == hold), "a reason of another version")
+    words = next((REASON_TEXTS[one] for one in Reason if one == hold), "a reason of another version")
     lines = [f"nothing new is taken ({hold}): {words}"]
     if hold == Reason.NOT_READY:
         send = f'hearth wallet send {said["operator"]} "0.05 ETH" --account owner'

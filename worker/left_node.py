@@ -12,7 +12,7 @@ from hearth.market.reads import Market
 from hearth.protocol.types import NodeId
 
 
-class Left(NamedTuple):
+class LeftNode(NamedTuple):
     """A node that has left, whose it was at its end, and in which block it left: its number, and its chain second."""
 
     node: NodeId
@@ -22,7 +22,7 @@ class Left(NamedTuple):
     at: int
 
 
-def find_left(market: Market, wanted: int | None, operator: str, owner: str) -> Left | None:
+def find_left(market: Market, wanted: int | None, operator: str, owner: str) -> LeftNode | None:
     """Return the node of `owner` that left last of those that `operator` operated, or the `wanted` one; else None.
 
     Every event of the registry of nodes is read. Raises ChainError.
@@ -47,4 +47,4 @@ def find_left(market: Market, wanted: int | None, operator: str, owner: str) -> 
     block = market.port.block(block_hash)
     if block is None:
         raise ChainError(f"the RPC serves no block {number}", code="RPC_LIES", hint="hearth worker doctor")
-    return Left(node, *whose[node], number, block.timestamp)
+    return LeftNode(node, *whose[node], number, block.timestamp)

@@ -1,4 +1,4 @@
-"""worker.upkeep: what old results leave behind, on real stores."""
+"""worker.housekeeping: what old results leave behind, on real stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hearth.storage.stores import FolderStore
 from tests.worker.attempt.jobs import KEY
 from tests.worker.attempt.test_executor import Rig
 from worker.build import open_stores
-from worker.upkeep import Upkeep
+from worker.housekeeping import Housekeeping
 
 
 def grow_old(folder: FolderStore) -> None:
@@ -40,10 +40,10 @@ def test_turn__old_result__leaves_every_folder_that_it_was_written_to(tmp_path: 
     for folder in (first, *folders.values()):
         grow_old(folder)
     rig.executor.set_aside(KEY, "settled")
-    upkeep = Upkeep(rig.journal, rig.executor, store)
-    upkeep.turn(keep_seconds=-60)
-    assert upkeep._clearing is not None
-    upkeep._clearing.join(30)
+    housekeeping = Housekeeping(rig.journal, rig.executor, store)
+    housekeeping.turn(keep_seconds=-60)
+    assert housekeeping._clearing is not None
+    housekeeping._clearing.join(30)
     assert not any(folder.has(outputs) for folder in written)
     assert folders["other"].has(theirs)
     # What no result needs stays: the job itself is pinned by whoever posted it.

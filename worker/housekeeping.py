@@ -16,11 +16,11 @@ from worker.journal import AttemptJournal, Phase
 
 log = structlog.get_logger("worker")
 
-UPKEEP_SECONDS: Final = 600.0
+HOUSEKEEPING_SECONDS: Final = 600.0
 
 
-class Upkeep:
-    """The upkeep of one worker's journal and store."""
+class Housekeeping:
+    """The housekeeping of one worker's journal and store."""
 
     def __init__(self, journal: AttemptJournal, executor: Executor, store: Store) -> None:
         self._journal = journal
@@ -34,7 +34,7 @@ class Upkeep:
         """Do what is due, and say whether anything was; results are kept for `keep_seconds`."""
         if time.monotonic() < self._due:
             return False
-        self._due = time.monotonic() + UPKEEP_SECONDS
+        self._due = time.monotonic() + HOUSEKEEPING_SECONDS
         hour_ago = self._journal.clock() - 3600
         for entry in self._journal.entries(Phase.INTENT):
             if entry.changed < hour_ago:

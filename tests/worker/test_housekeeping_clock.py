@@ -1,4 +1,4 @@
-"""worker.upkeep: results are kept for as long as was promised, whatever the machine's clock says."""
+"""worker.housekeeping: results are kept for as long as was promised, whatever the machine's clock says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY = LeaseKey(JobId(b"\xaa" * 32), 0, 1)
 
 
 class Rig:
-    """A worker's loop, journal, store and upkeep; its chain's second and its wall clock are set by the test."""
+    """A worker's loop, journal, store and housekeeping; its chain's second and its wall clock are set by the test."""
 
     def __init__(self, home: Path, *, chain_id: int = 1) -> None:
         self.wall = float(NOW)
@@ -82,12 +82,12 @@ class Rig:
         return entry.cid
 
     def turn(self) -> None:
-        """Have the upkeep come due and end."""
-        upkeep = self.worker._upkeep
-        upkeep._due = 0.0
+        """Have the housekeeping come due and end."""
+        housekeeping = self.worker._housekeeping
+        housekeeping._due = 0.0
         self.worker._housekeep()
-        if upkeep._clearing is not None:
-            upkeep._clearing.join()
+        if housekeeping._clearing is not None:
+            housekeeping._clearing.join()
 
 
 @pytest.fixture(autouse=True)
