@@ -1,4 +1,4 @@
-// The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/gates.py).
+// The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/job/gates.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/states.py.
 
 export const STATE = {
