@@ -23,7 +23,7 @@ from hearth.base.urls import redact_url
 from hearth.chain.follow import witnessed
 from hearth.chain.port import Block, ChainPort
 from hearth.chain.rpc import RpcChain
-from hearth.client.nodes.standing import HOUR, bond_at, covered, longest, mend_of, on_probation, waits_of
+from hearth.client.nodes.obstacles import HOUR, bond_at, covered, longest, mend_of, on_probation, waits_of
 from hearth.config.settings import asset_of
 from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
 from hearth.market.manifest import find_manifest, last_named
@@ -44,7 +44,7 @@ from worker.machine import others, overbooked, room_of, share_of
 from worker.registered import UPDATE, differences, gateway_differences
 from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
-from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, standing
+from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, profile_walls
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
     MEND_CODE,
@@ -127,12 +127,12 @@ def walls_of(settings: Settings, rows: Sequence[Check]) -> list[Wall]:
     wished = settings.offer.runtimes
     walls: list[Wall] = []
     if wished is None or WASM.name in wished:
-        walls += standing(WASM.name, WASM_PROFILE, rows)
+        walls += profile_walls(WASM.name, WASM_PROFILE, rows)
     if wished is None or DOCKER.name in wished:
         # Where no GPU is offered there is no row on how one is given, and nothing that has to stand.
         given = any(row.name == "GPU by CDI" for row in rows)
         rules = [rule for rule in DOCKER_PROFILE if given or rule.name != "gpus"]
-        walls += standing(DOCKER.name, [*rules, OWN_DISK], rows)
+        walls += profile_walls(DOCKER.name, [*rules, OWN_DISK], rows)
     return walls
 
 

@@ -10,7 +10,7 @@ import structlog
 
 from hearth.chain.port import Block
 from hearth.chain.tx import Sender
-from hearth.client.nodes.standing import stake_command
+from hearth.client.nodes.obstacles import stake_command
 from hearth.daemon.chain_clock import ChainClock, Doubt
 from hearth.protocol import formulas
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS

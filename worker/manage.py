@@ -433,7 +433,7 @@ class Provider:
 
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
-        from hearth.client.nodes.standing import START
+        from hearth.client.nodes.obstacles import START
         from worker.mode import MODE_WORDS, read_mode
         from worker.status import read_status
 

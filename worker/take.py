@@ -35,8 +35,8 @@ from worker.decide import (
 )
 from worker.home import is_running
 from worker.journal import AttemptRow, Phase
+from worker.loop import Look, Worker
 from worker.reason_texts import REASON_TEXTS
-from worker.shell import Look, Worker
 
 if TYPE_CHECKING:
     from hearth.client.session import Session

@@ -17,8 +17,8 @@ from worker.attempt.folder import Folders
 from worker.attempt.task import Bounds
 from worker.decide import LeaseKey
 from worker.journal import AttemptJournal
+from worker.loop import Worker
 from worker.metrics import WorkerMetrics
-from worker.shell import Worker
 
 DAY = 86_400
 WEEK = 7 * DAY
@@ -92,7 +92,7 @@ class Rig:
 
 @pytest.fixture(autouse=True)
 def reads_no_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worker.shell.Watcher", Mock())
+    monkeypatch.setattr("worker.loop.Watcher", Mock())
 
 
 @pytest.fixture

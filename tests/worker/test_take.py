@@ -26,14 +26,14 @@ from hearth.storage.stores import FolderStore
 from tests.kit.evm import ROOT
 from tests.kit.exchange import Exchange, Scenario
 from tests.kit.running import wait
-from tests.worker.test_shell import events_of, working
+from tests.worker.test_loop import events_of, working
 from tools import schemas
 from worker import settings
 from worker.build import build
 from worker.decide import Reason, Skip
+from worker.loop import Look
 from worker.mode import read_mode, set_mode
 from worker.reason_texts import REASON_TEXTS
-from worker.shell import Look
 from worker.take import Take, _said_of, take
 
 pytestmark = pytest.mark.e2e

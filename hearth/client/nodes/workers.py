@@ -19,7 +19,7 @@ from hearth.base.untrusted_json import MAX_BYTES, read_json
 from hearth.client.face import refusing
 from hearth.client.job.gates import GATE_SENTENCES, Fleet, again_from
 from hearth.client.money import address_of, recipient
-from hearth.client.nodes.standing import START, short_of, waits_of
+from hearth.client.nodes.obstacles import START, short_of, waits_of
 from hearth.client.paying import Payment, credit_to_withdraw, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, owner_gas, read_prepared
 from hearth.client.views import job_hex, moment, until

@@ -7,7 +7,7 @@ import type { Network } from "../../core/network";
 import { runtimesOf } from "../../core/offer";
 import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
-import { waitsOf } from "../../core/standing";
+import { waitsOf } from "../../core/obstacles";
 import { statusWord } from "../../core/state-words";
 import { askInForce, stakeShort, statusOf } from "../../core/status";
 import { slugOf } from "../../core/tiers";

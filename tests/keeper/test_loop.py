@@ -21,8 +21,8 @@ from hearth.protocol.parents import Condition
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.actions import Propose
 from keeper.health import KeeperHealth
+from keeper.loop import Keeper
 from keeper.report import explain, work
-from keeper.shell import Keeper
 from keeper.status import Cycle, read_status
 from tests.kit.anvil import need_anvil
 from tests.kit.disks import MIB, fill, small_disk

@@ -1,4 +1,5 @@
-"""hearth.client.nodes.standing: each thing that a node waits for, by its name, its words and the command to mend it."""
+"""hearth.client.nodes.obstacles: each thing that a node waits for, by its name, its words and the command to mend
+it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import ChainError
-from hearth.client.nodes.standing import HOUR, bond_at, covered, dearest, longest, on_probation, short_of, waits_of
+from hearth.client.nodes.obstacles import HOUR, bond_at, covered, dearest, longest, on_probation, short_of, waits_of
 from hearth.market import profiles
 from hearth.protocol import formulas
 from hearth.protocol.types import RATE_SCALE, Node

@@ -1,4 +1,4 @@
-// What keeps a node from work, and the command that mends it, from what the chain says of it. Mirrors hearth/client/nodes/standing.py.
+// What keeps a node from work, and the command that mends it, from what the chain says of it. Mirrors hearth/client/nodes/obstacles.py.
 
 import { STATUS } from "../generated/states";
 import { START } from "../generated/owners";

@@ -1,4 +1,4 @@
-"""worker.shell, worker.build and worker.__main__ on a real chain: the loop in this process, refusals, control file."""
+"""worker.loop, worker.build and worker.__main__ on a real chain: the loop in this process, refusals, control file."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from worker.build import build
 from worker.decide import Claim, Config, LeaseKey
 from worker.decide.actions import Decline, SubmitResult
 from worker.journal import AttemptJournal, Moment
+from worker.loop import Worker
 from worker.machine import others
 from worker.metrics import WorkerMetrics
 from worker.mode import set_mode
 from worker.outbox import Outbox
 from worker.requests import Desk
 from worker.rows import able, never_fits
-from worker.shell import Worker
 from worker.status import read_status
 from worker.watch import Payment, earnings_of
 
@@ -217,7 +217,7 @@ def test_run__long_history__beats_while_it_is_read(
     exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A market of some months takes longer to read than a node may be silent: its leases would be reclaimed."""
-    monkeypatch.setattr("worker.shell.MEANWHILE_SECONDS", 0.1)
+    monkeypatch.setattr("worker.loop.MEANWHILE_SECONDS", 0.1)
     exchange.chain.rpc("anvil_mine", hex(200))
     begun = exchange.market.node(scenario.node).state.beat
     seen: list[int] = []
