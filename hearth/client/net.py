@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hearth.base.errors import UsageError
 from hearth.base.files import AnyPath, path_of
-from hearth.client.audit.snapshot import SnapshotWriter
+from hearth.client.audit.history_file import HistoryWriter
 from hearth.client.audit.verify import Verifier
 from hearth.client.face import refusing
 from hearth.client.governance.changes import change_rows, read_changes
@@ -192,4 +192,4 @@ class Net:
         Raises BadDestination where the file exists or cannot be written, ChainError NOT_FINAL while the chain is too
         short, REORG where it dropped that block meanwhile.
         """
-        return SnapshotWriter(self.session).write(path_of(file))
+        return HistoryWriter(self.session).write(path_of(file))

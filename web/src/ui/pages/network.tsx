@@ -21,7 +21,7 @@ import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
 import { Amount, Moment, Whole } from "../parts/shown";
-import { TakeSnapshot } from "../parts/snapshot";
+import { TakeHistory } from "../parts/take-history";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { WORDS } from "../words";
@@ -72,7 +72,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
         <dd>{pause(seen?.registrationsPausedUntil, seen?.time)}</dd>
       </dl>
       <BooksOf live={live} />
-      <TakeSnapshot context={context} />
+      <TakeHistory context={context} />
       <Notes />
       <h2>Parameters of new jobs</h2>
       {policy === undefined ? (

@@ -10,7 +10,7 @@
 import { HearthError } from "../core/errors";
 import { type Log, logsOf } from "../core/logs";
 import type { Network } from "../core/network";
-import type { Last, Part, Snapshot } from "../core/snapshot";
+import type { Last, Part, HistoryFile } from "../core/history-file";
 import { unpackPosted } from "../core/words";
 import type { Block } from "./answers";
 import { DEPTH } from "./cache";
@@ -45,16 +45,16 @@ export function provedBy({ contracts: { Escrow, JobRegistry } }: Network): Filte
 
 // Compare a file with the chain up to its newest block. Throws NOT_FINAL while the file's last block is not deep enough,
 // SNAPSHOT_DIFFERS with what differs, RPC_ERROR where the provider does not say, and what reading throws.
-export async function compareSnapshot(
+export async function compareHistory(
   market: Market,
-  snapshot: Snapshot,
+  history: HistoryFile,
   tell: (block: number) => void,
   draw: (below: number) => number = drawn,
 ): Promise<Compared> {
   const at = await market.head();
-  await requireHeld(market, snapshot.last, at);
+  await requireHeld(market, history.last, at);
   const filter = provedBy(market.network);
-  const parts = snapshot.parts.map(({ from, to, logs }) => ({ from, to, logs: logs.filter((log) => fits(log, filter)) }));
+  const parts = history.parts.map(({ from, to, logs }) => ({ from, to, logs: logs.filter((log) => fits(log, filter)) }));
   const sample = { ...(await compareBlocks(market, parts, draw)), ...(await compareStretches(market, parts, draw)) };
   const own = new Market(market.network, market.rpc, pastOf(parts, market.rpc));
   const verdict = await replayed(own, at, tell);

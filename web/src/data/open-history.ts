@@ -3,7 +3,7 @@
 import { parseUri } from "../core/cid";
 import { HearthError } from "../core/errors";
 import { askable, type Network } from "../core/network";
-import { readSnapshot, type Snapshot } from "../core/snapshot";
+import { readHistoryFile, type HistoryFile } from "../core/history-file";
 import { limitsOfMarket, readFile, resolve } from "../core/unixfs";
 import type { Blocks } from "./blocks";
 import { fetched, streamed } from "./fetched";
@@ -13,14 +13,14 @@ export const MAX_BYTES = 64 * 2 ** 20;
 
 type Bytes = AsyncIterable<Uint8Array>;
 
-// Read a file that was picked. Throws what `readSnapshot` does, TOO_LARGE, UNREADABLE.
-export const fromFile = (file: File, network: Network): Promise<Snapshot> => readSnapshot(linesOf(streamed(file.stream())), network);
+// Read a file that was picked. Throws what `readHistoryFile` does, TOO_LARGE, UNREADABLE.
+export const fromFile = (file: File, network: Network): Promise<HistoryFile> => readHistoryFile(linesOf(streamed(file.stream())), network);
 
 // Read what a reader typed: a CID, with ipfs:// or a path or without, or an address. Throws besides BAD_CID, BLOCK_MISSING,
 // BLOCK_CORRUPT, STORE_DOWN, and URL_DOWN.
-export async function fromPlace(place: string, blocks: Blocks, network: Network): Promise<Snapshot> {
+export async function fromPlace(place: string, blocks: Blocks, network: Network): Promise<HistoryFile> {
   const url = /^https?:/i.test(place) ? askable(place) : undefined;
-  return readSnapshot(linesOf(url === undefined ? await named(place, blocks) : await fetched(url)), network);
+  return readHistoryFile(linesOf(url === undefined ? await named(place, blocks) : await fetched(url)), network);
 }
 
 // Yield the lines of UTF-8, empty ones left out, of at most MAX_BYTES in all. Throws TOO_LARGE.

@@ -1,4 +1,4 @@
-// A file of a market's history, as `hearth net snapshot` writes it (hearth/client/audit/snapshot.py): its first line says whose logs
+// A file of a market's history, as `hearth net snapshot` writes it (hearth/client/audit/history_file.py): its first line says whose logs
 // follow, each other one holds those of a range of blocks. Whoever wrote it is a stranger: nothing here believes it.
 
 import { CONTRACTS } from "../generated/contracts";
@@ -26,7 +26,7 @@ export interface Part {
 }
 
 // What a file holds: its parts in the order of the chain, and how many of its lines are none.
-export interface Snapshot {
+export interface HistoryFile {
   readonly last: Last;
   readonly parts: readonly Part[];
   readonly malformed: number;
@@ -37,7 +37,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const HINT = "hearth net snapshot writes one of this market";
 
 // Read a file by its lines. Throws BAD_SNAPSHOT for another form and for too many lines, WRONG_MARKET for the file of another market or chain.
-export async function readSnapshot(lines: AsyncIterable<string>, network: Network): Promise<Snapshot> {
+export async function readHistoryFile(lines: AsyncIterable<string>, network: Network): Promise<HistoryFile> {
   let last: Last | undefined;
   let malformed = 0;
   const parts: Part[] = [];

@@ -2,32 +2,32 @@
 
 import { useState } from "preact/hooks";
 
-import { type Compared, compareSnapshot, provedBy } from "../../chain/snapshot";
+import { type Compared, compareHistory, provedBy } from "../../chain/compare-history";
 import { counted } from "../../core/counted";
-import type { Snapshot } from "../../core/snapshot";
+import type { HistoryFile } from "../../core/history-file";
 import { Blocks } from "../../data/blocks";
-import { fromFile, fromPlace } from "../../data/snapshot";
+import { fromFile, fromPlace } from "../../data/open-history";
 import type { Context } from "../context";
 import { Failure } from "./failure";
 
 type Taking =
   | { readonly state: "idle" }
   | { readonly state: "busy"; readonly what: string }
-  | { readonly state: "done"; readonly snapshot: Snapshot; readonly compared: Compared; readonly kept: number }
+  | { readonly state: "done"; readonly history: HistoryFile; readonly compared: Compared; readonly kept: number }
   | { readonly state: "failed"; readonly error: unknown };
 
-export function TakeSnapshot({ context }: { readonly context: Context }) {
+export function TakeHistory({ context }: { readonly context: Context }) {
   const [place, setPlace] = useState("");
   const [taking, setTaking] = useState<Taking>({ state: "idle" });
   const { live, network, opened } = context;
   if (live.state !== "ready" || network === undefined) return null;
   const { market } = live;
-  const run = async (read: () => Promise<Snapshot>): Promise<void> => {
+  const run = async (read: () => Promise<HistoryFile>): Promise<void> => {
     setTaking({ state: "busy", what: "reading the file" });
     try {
-      const snapshot = await read();
-      const compared = await compareSnapshot(market, snapshot, (block) => setTaking({ state: "busy", what: `compared up to block ${block}` }));
-      setTaking({ state: "done", snapshot, compared, kept: await market.past.take(provedBy(network), compared.parts, snapshot.last) });
+      const history = await read();
+      const compared = await compareHistory(market, history, (block) => setTaking({ state: "busy", what: `compared up to block ${block}` }));
+      setTaking({ state: "done", history, compared, kept: await market.past.take(provedBy(network), compared.parts, history.last) });
     } catch (error) {
       setTaking({ state: "failed", error });
     }
@@ -76,8 +76,8 @@ export function TakeSnapshot({ context }: { readonly context: Context }) {
   );
 }
 
-function Said({ snapshot, compared, kept }: { readonly snapshot: Snapshot; readonly compared: Compared; readonly kept: number }) {
-  const { last, malformed } = snapshot;
+function Said({ history, compared, kept }: { readonly history: HistoryFile; readonly compared: Compared; readonly kept: number }) {
+  const { last, malformed } = history;
   const { verdict, parts, blocks, drawn, range, stretched } = compared;
   const logs = parts.reduce((sum, part) => sum + part.logs.length, 0);
   return (

@@ -8,7 +8,7 @@ from typing import Any, Final
 from unittest import mock
 
 from hearth.chain.follow import DEPTH
-from hearth.client.audit import snapshot
+from hearth.client.audit import history_file
 from hearth.protocol.types import Unit
 from tests.client.test_parents import Place
 
@@ -22,9 +22,9 @@ def cases() -> Any:
         place.chain.mine(count=3)
         place.post(Unit())
     place.chain.mine(count=DEPTH)
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(snapshot, "PART_CHARS", 1):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(history_file, "PART_CHARS", 1):
         file = Path(folder) / "history.jsonl"
-        report = snapshot.SnapshotWriter(place.session).write(file)
+        report = history_file.HistoryWriter(place.session).write(file)
         lines = file.read_text(encoding="ascii").splitlines()
     logs = place.chain.logs(list(place.network.contracts.values()), (), from_block=0, to_block=report["block"])
     return {

@@ -28,8 +28,8 @@ PART_CHARS: Final = 2**18
 """About how long a line is: what a reader looks at, and keeps, at once."""
 
 
-class SnapshotWriter:
-    """Write the snapshot of a session's market."""
+class HistoryWriter:
+    """Write the history file of a session's market."""
 
     def __init__(self, session: Session) -> None:
         """Read nothing yet."""

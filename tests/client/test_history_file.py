@@ -10,7 +10,7 @@ import pytest
 
 from hearth.base.errors import BadDestination, ChainError
 from hearth.chain.follow import DEPTH
-from hearth.client.audit import snapshot
+from hearth.client.audit import history_file
 from hearth.client.net import Net
 from hearth.protocol.types import Unit
 from hearth.storage.canonical import encode
@@ -18,7 +18,7 @@ from tests.client.test_parents import Place
 
 
 def lines_of(path: Path) -> list[Any]:
-    """Return the lines of a snapshot, each of which must be canonical JSON."""
+    """Return the lines of a history file, each of which must be canonical JSON."""
     raw = path.read_bytes().splitlines(keepends=True)
     found = [json.loads(line) for line in raw]
     assert [encode(one) + b"\n" for one in found] == raw
@@ -72,7 +72,7 @@ def test_snapshot__a_market__holds_every_log_up_to_a_final_block(place: Place, t
 def test_snapshot__of_much__is_cut_between_blocks(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(snapshot, "PART_CHARS", 1)
+    monkeypatch.setattr(history_file, "PART_CHARS", 1)
     place.chain.mine(count=DEPTH)
     file = tmp_path / "history.jsonl"
     report = Net(place.jobs).snapshot(file)

@@ -14,8 +14,8 @@ from eth_abi.abi import encode
 
 from hearth.chain.follow import DEPTH
 from hearth.chain.port import Block
-from hearth.client.audit import snapshot
-from hearth.client.audit.snapshot import SnapshotWriter
+from hearth.client.audit import history_file
+from hearth.client.audit.history_file import HistoryWriter
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import ChangeQueued, JobPosted, Locked, Proposed, Reclaimed, Started, Submitted, topic_of
 from hearth.protocol import words
@@ -91,10 +91,10 @@ def web(chain: WebChain, store: FolderStore) -> Iterator[WebServer]:
 
 @pytest.fixture
 def file(chain: WebChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(snapshot, "PART_CHARS", 2_000)
+    monkeypatch.setattr(history_file, "PART_CHARS", 2_000)
     session: Any = SimpleNamespace(market=chain.market, network=chain.network, dry_run=False)
     path = tmp_path / "history.jsonl"
-    SnapshotWriter(session).write(path)
+    HistoryWriter(session).write(path)
     return path
 
 

@@ -6,13 +6,13 @@ import { Market } from "../src/chain/market";
 import { toldAnew } from "../src/chain/past";
 import { rpcOf } from "../src/chain/rpc";
 import { BOUNDS, Shelf } from "../src/chain/shelf";
-import { compareSnapshot, pastOf, provedBy, requireAgreement, SAMPLE } from "../src/chain/snapshot";
+import { compareHistory, pastOf, provedBy, requireAgreement, SAMPLE } from "../src/chain/compare-history";
 import type { Hex } from "../src/core/bytes";
 import type { HearthError } from "../src/core/errors";
 import { inOrder, type Log, logsOf } from "../src/core/logs";
 import { type Network, networkOf } from "../src/core/network";
-import { MAX_LINES, type Part, readSnapshot, type Snapshot } from "../src/core/snapshot";
-import { linesOf } from "../src/data/snapshot";
+import { MAX_LINES, type Part, readHistoryFile, type HistoryFile } from "../src/core/history-file";
+import { linesOf } from "../src/data/open-history";
 import { refusal, refusalOf } from "./refusal";
 import { Chain, ESCROW, FakeStore, hashOf, JOBS, POSTED, Provider, STARTED } from "./scripted-chain";
 import { vectors } from "./vectors";
@@ -25,21 +25,21 @@ interface Told {
   readonly logs: readonly Log[];
 }
 
-const told = vectors<Told>("snapshot");
+const told = vectors<Told>("history_file");
 const market = networkOf(told.network);
 
 async function* given<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
 }
 
-const read = (lines: readonly string[], network: Network = market): Promise<Snapshot> => readSnapshot(given(lines), network);
+const read = (lines: readonly string[], network: Network = market): Promise<HistoryFile> => readHistoryFile(given(lines), network);
 
 // The file with one line changed: `change` gets what its JSON says.
 function changed(at: number, change: (value: Record<string, unknown>) => unknown): string[] {
   return told.lines.map((line, place) => (place === at ? JSON.stringify(change(JSON.parse(line) as Record<string, unknown>)) : line));
 }
 
-describe("a snapshot", () => {
+describe("a history file", () => {
   it("is read as the library writes it", async () => {
     const { last, parts, malformed } = await read(told.lines);
     expect([last, malformed]).toEqual([{ number: told.block, hash: told.blockHash }, 0]);
@@ -170,7 +170,7 @@ class Place {
     return ranges.map(([from, to]) => ({ from, to, logs: logsOf(this.chain.matching(ALL, from, to).map(written)) }));
   }
 
-  snapshot(to: number, parts = this.parts([[0, to]])): Snapshot {
+  history(to: number, parts = this.parts([[0, to]])): HistoryFile {
     return { last: { number: to, hash: this.chain.blocks[to]?.hash as Hex }, parts, malformed: 0 };
   }
 }
@@ -196,7 +196,7 @@ describe("a cache", () => {
   it("keeps what was compared, and asks for none of it again", async () => {
     const store = new FakeStore();
     const place = new Place(chainOf(300), store);
-    const { last, parts } = place.snapshot(200, place.parts([[0, 90], [91, 200]]));
+    const { last, parts } = place.history(200, place.parts([[0, 90], [91, 200]]));
     expect(await place.past.take(ALL, parts, last)).toBe(201);
     expect(await place.past.take(ALL, parts, last)).toBe(0);
     const again = new Place(place.chain, store);
@@ -210,7 +210,7 @@ describe("a cache", () => {
     const store = new FakeStore();
     const place = new Place(chainOf(1_100), store);
     const parts = place.parts(Array.from({ length: 1_000 }, (_, at) => [at, at] as const));
-    expect(await place.past.take(ALL, parts, place.snapshot(999).last)).toBe(1_000);
+    expect(await place.past.take(ALL, parts, place.history(999).last)).toBe(1_000);
     expect([...store.kept.values()].length).toBeLessThan(10);
     expect(Math.max(...[...store.texts.values()].map((text) => String(text).length))).toBeLessThan(2 * CHUNK);
     const again = new Place(place.chain, store);
@@ -222,7 +222,7 @@ describe("a cache", () => {
 
   it("joins nothing over a gap, and keeps a part beside what is there", async () => {
     const place = new Place(chainOf(300));
-    const { last } = place.snapshot(200);
+    const { last } = place.history(200);
     expect(await place.past.take(ALL, place.parts([[50, 60]]), last)).toBe(11);
     expect(await place.past.take(ALL, place.parts([[0, 20], [30, 49], [50, 60], [61, 200]]), last)).toBe(21 + 20 + 140);
     place.provider.clear();
@@ -234,7 +234,7 @@ describe("a cache", () => {
 
   it("keeps no log that its filter does not ask for", async () => {
     const place = new Place(chainOf(300));
-    const { last, parts } = place.snapshot(200);
+    const { last, parts } = place.history(200);
     const posts = { addresses: [JOBS], topics: [] };
     expect(await place.past.take(posts, parts, last)).toBe(201);
     place.provider.clear();
@@ -246,9 +246,9 @@ describe("a cache", () => {
 
   it("keeps nothing of another chain, nor of blocks that are not deep, nor without a store", async () => {
     const place = new Place(chainOf(300));
-    const { last, parts } = place.snapshot(200);
+    const { last, parts } = place.history(200);
     expect(await place.past.take(ALL, parts, { ...last, hash: hashOf("other") })).toBe(0);
-    const near = place.snapshot(300 - DEPTH);
+    const near = place.history(300 - DEPTH);
     expect(await place.past.take(ALL, near.parts, near.last)).toBe(0);
     const broken = new FakeStore();
     broken.fault = () => Promise.reject(new Error("blocked"));
@@ -258,7 +258,7 @@ describe("a cache", () => {
 
   it("forgets what was taken with the rest", async () => {
     const place = new Place(chainOf(300));
-    const { last, parts } = place.snapshot(200);
+    const { last, parts } = place.history(200);
     await place.past.take(ALL, parts, last);
     await place.past.forget();
     place.provider.clear();
@@ -269,8 +269,8 @@ describe("a cache", () => {
 
 // What comes before the books: these need no contracts that answer.
 describe("comparing", () => {
-  const refused = async (place: Place, snapshot: Snapshot, draw: (below: number) => number = () => 0): Promise<string> => {
-    const [error] = await compareSnapshot(place.market, snapshot, () => undefined, draw).then(
+  const refused = async (place: Place, history: HistoryFile, draw: (below: number) => number = () => 0): Promise<string> => {
+    const [error] = await compareHistory(place.market, history, () => undefined, draw).then(
       () => [],
       (why: HearthError) => [why],
     );
@@ -279,9 +279,9 @@ describe("comparing", () => {
 
   it("refuses a file of another chain, and one whose last block is not deep enough", async () => {
     const place = new Place(chainOf(300));
-    const other = place.snapshot(200);
+    const other = place.history(200);
     expect(await refused(place, { ...other, last: { number: 200, hash: hashOf("other") } })).toMatch(/^SNAPSHOT_DIFFERS .*200/);
-    expect(await refused(place, place.snapshot(299 - DEPTH + 1))).toMatch(/^NOT_FINAL/);
+    expect(await refused(place, place.history(299 - DEPTH + 1))).toMatch(/^NOT_FINAL/);
   });
 
   it.each([
@@ -301,7 +301,7 @@ describe("comparing", () => {
     const [part] = place.parts([[0, 200]]) as [Part];
     const [first, ...rest] = part.logs as [Log, ...Log[]];
     for (const logs of [rest, [{ ...first, data: "0x01" as Hex }, ...rest], [{ ...first, txHash: hashOf("other") }, ...rest]]) {
-      expect(await refused(place, place.snapshot(200, [{ ...part, logs }]))).toMatch(/^SNAPSHOT_DIFFERS .*block 3 /);
+      expect(await refused(place, place.history(200, [{ ...part, logs }]))).toMatch(/^SNAPSHOT_DIFFERS .*block 3 /);
     }
     const asked = place.provider.requests.map((methods) => methods.filter((method) => method === "eth_getLogs").length);
     expect(Math.max(...asked)).toBe(SAMPLE);
@@ -315,10 +315,10 @@ describe("comparing", () => {
     for (const [at, blockNumber] of [3, 4].entries()) {
       const invented = { ...first, blockNumber, blockHash: hashOf("no chain"), txHash: hashOf("none"), logIndex: 2 };
       const logs = [...part.logs, invented].sort((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
-      expect(await refused(place, place.snapshot(200, [{ ...part, logs }]), () => at)).toMatch(new RegExp(`^SNAPSHOT_DIFFERS .*block ${blockNumber} `));
+      expect(await refused(place, place.history(200, [{ ...part, logs }]), () => at)).toMatch(new RegExp(`^SNAPSHOT_DIFFERS .*block ${blockNumber} `));
     }
     const logs = part.logs.map((log) => ({ ...log, blockHash: hashOf(`no chain ${log.blockNumber}`) }));
-    expect(await refused(place, place.snapshot(200, [{ ...part, logs }]))).toMatch(/^SNAPSHOT_DIFFERS /);
+    expect(await refused(place, place.history(200, [{ ...part, logs }]))).toMatch(/^SNAPSHOT_DIFFERS /);
   });
 
   // Blocks with logs are every third one.
@@ -330,9 +330,9 @@ describe("comparing", () => {
   ])("refuses a file for logs that %s, in a stretch of blocks", async (_, change) => {
     const place = new Place(chainOf(300));
     const [part] = place.parts([[0, 200]]) as [Part];
-    const snapshot = place.snapshot(200, [{ ...part, logs: change(part.logs) }]);
+    const history = place.history(200, [{ ...part, logs: change(part.logs) }]);
     // Blocks with logs are drawn from the end, and stretches from the middle.
-    const said = await refused(place, snapshot, (below) => (below === 201 ? 80 : below - 1));
+    const said = await refused(place, history, (below) => (below === 201 ? 80 : below - 1));
     expect(said).toMatch(/^SNAPSHOT_DIFFERS .*block \d+ holds other logs/);
   });
 
@@ -341,8 +341,8 @@ describe("comparing", () => {
     place.provider.most = 20;
     // The places of blocks among the 191 of the file, between whose parts ten are missing.
     const draws = [0, 10, 150, 140, 190, 60, 65, 180];
-    const snapshot = place.snapshot(200, place.parts([[0, 99], [110, 200]]));
-    const said = await refused(place, snapshot, (below) => (below === 191 ? (draws.shift() ?? 0) : 0));
+    const history = place.history(200, place.parts([[0, 99], [110, 200]]));
+    const said = await refused(place, history, (below) => (below === 191 ? (draws.shift() ?? 0) : 0));
     // No contract answers here: what comes after the sample fails.
     expect(said).not.toMatch(/holds other logs/);
     expect(draws.length).toBe(0);
@@ -358,7 +358,7 @@ describe("comparing", () => {
       asked += method === "eth_getLogs" ? 1 : 0;
       return method === "eth_getLogs" && asked === 5 ? { error: { code: -32_000, message: "pruned" } } : undefined;
     };
-    expect(await refused(place, place.snapshot(200))).toMatch(/^RPC_ERROR .*pruned/);
+    expect(await refused(place, place.history(200))).toMatch(/^RPC_ERROR .*pruned/);
   });
 
   it("proves no log of a contract that nobody replays", () => {
