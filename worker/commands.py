@@ -15,7 +15,7 @@ from hearth.base.found import WORKER_FILE
 from hearth.cli.leaf import OUT, Leaf, Run
 from hearth.cli.output import check_lines, table, then
 from hearth.cli.root import Group
-from hearth.protocol.state_words import STATE_WORDS
+from hearth.protocol.state_labels import STATE_LABELS
 from hearth.protocol.types import State
 from hearth.protocol.units import format_duration
 from worker.manage import Provider, selftest
@@ -282,7 +282,7 @@ def worker_take(run: Run, job: str, config: Path, unit: int | None) -> None:
     """Take one job by hand: run it, submit it and stop."""
     report = _provider(run, config).take(job, unit=unit)
     name = f"unit {report['unit'] if report['unit'] is not None else 'next'} of job {report['job'][:14]}"
-    state = STATE_WORDS[State.SUBMITTED] if report["state"] == "submitted" else "free to take"
+    state = STATE_LABELS[State.SUBMITTED] if report["state"] == "submitted" else "free to take"
     line = f"{name}: {state}{': ' + report['outcome'] if report['outcome'] else ''}"
     run.out.emit(report, lambda: [line, f"  next: {report['next']}"], [report["job"]])
 

@@ -31,7 +31,7 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
-from hearth.protocol.state_words import STATUS_WORDS
+from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
 from hearth.storage import canonical
@@ -545,7 +545,7 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     short = [one for one in waits_of(node, head.timestamp, parameters, asset) if one["reason"] == "stake"]
     rows += [Check("stake", Level.FAIL, f"{one['text']}, so no work comes", one["next"]) for one in short]
     free = node.stake - node.state.bond
-    text = f"node {node.id} is {STATUS_WORDS[status]}, free stake {show_amount(free, asset)}"
+    text = f"node {node.id} is {STATUS_LABELS[status]}, free stake {show_amount(free, asset)}"
     # Whether it beats is no matter here: a worker need not run yet.
     good = status in (Status.ACTIVE, Status.INACTIVE, Status.PENDING) and not short
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))

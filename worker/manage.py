@@ -434,7 +434,7 @@ class Provider:
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
         from hearth.client.nodes.obstacles import START
-        from worker.mode import MODE_WORDS, read_mode
+        from worker.mode import MODE_LABELS, read_mode
         from worker.status import read_status
 
         home = self.settings.home
@@ -443,8 +443,8 @@ class Provider:
         # A process that runs and does not beat was paused, or something is wrong with it.
         start = START if not alive else "hearth worker resume" if mode != "run" else "hearth worker doctor"
         told = self._workers.status(self.node(), start=start)
-        if mode in MODE_WORDS:
-            told["status_text"] = f"{MODE_WORDS[mode]}, to others {told['status_text']}"
+        if mode in MODE_LABELS:
+            told["status_text"] = f"{MODE_LABELS[mode]}, to others {told['status_text']}"
         return {"schema": "hearth.worker.status/1", **told, "mode": mode, "process": process}
 
     def why(self, job: str) -> WorkerWhy:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STATUS_FILE: Final = "status.json"
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
-STATUS_WORDS: Final = 500
+STATUS_TEXT_CHARS: Final = 500
 """Characters of what a store says."""
 
 
@@ -99,7 +99,7 @@ def facts_of(
         "credit": str(snapshot.credit),
         "disk_free": disk.free,
         "disk_reserve": disk.reserve,
-        "store_refusal": brief(one_line(holds.refusal), STATUS_WORDS),
+        "store_refusal": brief(one_line(holds.refusal), STATUS_TEXT_CHARS),
         "gas_capped": holds.capped,
         "gateways": list(gateways),
         "attempts": [

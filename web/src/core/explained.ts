@@ -1,10 +1,10 @@
 // What the states of units and jobs mean, one sentence each: the page's own words for SPEC, "States". The words are those of
 // the commands.
 
-import type { END_WORDS, JOB_WORDS } from "../generated/states";
+import type { END_LABELS, JOB_LABELS } from "../generated/states";
 
 // What a page shows as a state: of a unit or a job, of a lease that was taken away. In brackets the chain's name of it.
-export type Shown = (typeof JOB_WORDS)[number] | (typeof END_WORDS)["Reclaimed"];
+export type Shown = (typeof JOB_LABELS)[number] | (typeof END_LABELS)["Reclaimed"];
 
 // In the order in which a unit passes them.
 const MEANING: Readonly<Record<Shown, string>> = {

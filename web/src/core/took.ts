@@ -1,13 +1,13 @@
 // The leases that a node took, newest first, and how each ended, from the events of its units.
 
-import { DONE, END_WORDS, FAILED, OUTCOME, VERDICT } from "../generated/states";
+import { DONE, END_LABELS, FAILED, OUTCOME, VERDICT } from "../generated/states";
 import type { Hex } from "./bytes";
 import type { MarketEvent, NodeUnitEvent } from "./events";
 import { type Terms, windowEnd } from "./types";
 import { unpackPolicy, unpackUnit } from "./words";
 
 export type End =
-  | (typeof END_WORDS)["Settled" | "Reclaimed" | "GaveUp" | "Declined" | "Lapsed" | "Closed" | "Unproven" | "Rejected" | "Submitted"]
+  | (typeof END_LABELS)["Settled" | "Reclaimed" | "GaveUp" | "Declined" | "Lapsed" | "Closed" | "Unproven" | "Rejected" | "Submitted"]
   | typeof FAILED
   | "running";
 
@@ -57,7 +57,7 @@ function settle(event: NodeUnitEvent | undefined, now: number, terms: (job: Hex)
   if (now < end) return;
   const { blockNumber, txHash, logIndex } = event.log;
   const key = `${blockNumber}:${txHash}:${logIndex}`;
-  found.set(key, { job: event.jobId, index: event.index, block: blockNumber, end: END_WORDS.Lapsed });
+  found.set(key, { job: event.jobId, index: event.index, block: blockNumber, end: END_LABELS.Lapsed });
 }
 
 // Return how an attempt stands after an event; undefined where that does not end or begin it.
@@ -68,23 +68,23 @@ export function endOf(event: NodeUnitEvent): End | undefined {
       return "running";
     case "Submitted":
     case "Disputed":
-      return END_WORDS.Submitted;
+      return END_LABELS.Submitted;
     case "Settled":
     case "Finished":
       return ended();
     case "Ruled":
-      if (event.verdict === VERDICT.RELEASE) return END_WORDS.Submitted;
-      return event.verdict === VERDICT.REJECT ? END_WORDS.Rejected : event.verdict === VERDICT.VOID ? END_WORDS.Closed : ended();
+      if (event.verdict === VERDICT.RELEASE) return END_LABELS.Submitted;
+      return event.verdict === VERDICT.REJECT ? END_LABELS.Rejected : event.verdict === VERDICT.VOID ? END_LABELS.Closed : ended();
     case "Declined":
-      return END_WORDS.Declined;
+      return END_LABELS.Declined;
     case "GaveUp":
-      return END_WORDS.GaveUp;
+      return END_LABELS.GaveUp;
     case "Reclaimed":
-      return END_WORDS.Reclaimed;
+      return END_LABELS.Reclaimed;
     case "Closed":
-      return END_WORDS.Closed;
+      return END_LABELS.Closed;
     case "Unproven":
-      return END_WORDS.Unproven;
+      return END_LABELS.Unproven;
     default:
       return undefined;
   }

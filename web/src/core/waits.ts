@@ -2,12 +2,12 @@
 // hearth/client/job/parents.py. `now` is the second of the block that is looked at.
 
 import { ENDED, PROGRESS } from "../generated/parents";
-import { ASKED, OUTCOME_WORDS } from "../generated/sentences";
+import { ASKED, OUTCOME_LABELS } from "../generated/sentences";
 import { DONE, STATE, UNIT_FLAG } from "../generated/states";
 import { hasTime, settleableFrom } from "./lapse";
 import { moment, until } from "./moments";
 import { endedBy, type Parent, progressOf } from "./parents";
-import { stateWord, unitWord } from "./state-words";
+import { stateLabel, unitLabel } from "./state-labels";
 import { deadlineAt, type Header, NEW_UNIT, type Terms } from "./types";
 import { isHeader, unpackHeader, unpackPolicy, unpackUnit } from "./words";
 import type { JobView } from "./view";
@@ -25,7 +25,7 @@ const OPENS = "what it waited for has ended as asked: anyone may start it, heart
 const byNumber = (words: Readonly<Record<string, string>>): ReadonlyMap<number, string> =>
   new Map(Object.entries(words).map(([number, text]) => [Number(number), text]));
 const MEANT = byNumber(ASKED);
-const WORDS_OF = byNumber(OUTCOME_WORDS);
+const LABEL_OF = byNumber(OUTCOME_LABELS);
 
 // Say whether a word is a job's own: an array's units stand under keys that look like ids. Throws BAD_WORD.
 export const isJob = (word: bigint): boolean =>
@@ -71,16 +71,16 @@ function isOtherwise(parent: Parent, word: bigint): boolean {
 }
 
 function stateOf(word: bigint): string {
-  if (!isHeader(word)) return stateWord(unpackUnit(word).state);
+  if (!isHeader(word)) return stateLabel(unpackUnit(word).state);
   const header = unpackHeader(word);
-  return stateWord(header.waiting ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN);
+  return stateLabel(header.waiting ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN);
 }
 
 // How a job ended that did not end well.
 function endOf(word: bigint): string {
   if (isHeader(word)) return unitsOf(unpackHeader(word));
   const unit = unpackUnit(word);
-  return unit.state === STATE.SETTLED ? (WORDS_OF.get(unit.outcome) ?? "") : unitWord(unit);
+  return unit.state === STATE.SETTLED ? (LABEL_OF.get(unit.outcome) ?? "") : unitLabel(unit);
 }
 
 // What a job that has not ended does, and until when; "" where its terms would have to say that.

@@ -23,7 +23,7 @@ import { Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
 import { hrefOf } from "../router";
 import { useWallets } from "../wallet";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function GovPage({ context }: { readonly context: Context }) {
   const { network, live } = context;
@@ -53,7 +53,7 @@ export function GovPage({ context }: { readonly context: Context }) {
         the council signs, in this page at <a href={hrefOf(["sign"])}>Sign</a> or with any other wallet. <code>hearth gov queue --help</code>{" "}
         names all that can be changed.
       </p>
-      {value === undefined ? error === undefined && <p>{WORDS.nothingYet}</p> : <Seats gov={value} now={now} />}
+      {value === undefined ? error === undefined && <p>{TEXTS.nothingYet}</p> : <Seats gov={value} now={now} />}
       {value !== undefined && ready !== undefined && (
         <>
           <h2>Changes</h2>

@@ -31,7 +31,7 @@ import { UnitMap } from "../parts/unit-map";
 import { Units } from "../parts/units";
 import { useRoute } from "../router";
 import { useNames } from "../use-names";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function JobPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
@@ -110,7 +110,7 @@ export function JobPage({ context }: { readonly context: Context }) {
       {last !== undefined && lastOne !== undefined && !gone && <LastJob last={last} standing={lastOne} network={network} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
       {whole.value === undefined || ready === undefined || gone ? (
-        posted.error === undefined && lastOne === undefined && <p>{WORDS.nothingYet}</p>
+        posted.error === undefined && lastOne === undefined && <p>{TEXTS.nothingYet}</p>
       ) : (
         <>
           <Head whole={asOf(whole.value, ready.head.time)} network={network} now={ready.head.time} />

@@ -8,7 +8,7 @@ import {
   progressOf,
   type Standing,
   standingAt,
-  toldOfStanding,
+  labelOfStanding,
 } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { counted } from "../../core/counted";
@@ -32,7 +32,7 @@ import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
 import { type Names, useNames } from "../use-names";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 const STEP = 25;
 const Filters = lazy(async () => (await import("../parts/jobs-filters")).Filters);
@@ -95,7 +95,7 @@ export function Jobs({ context }: { readonly context: Context }) {
       {mistyped !== undefined ? (
         <Failure error={mistyped} />
       ) : rows === undefined ? (
-        <p>{WORDS.nothingYet}</p>
+        <p>{TEXTS.nothingYet}</p>
       ) : (
         <>
           <Table
@@ -160,7 +160,7 @@ function columnsOf(asset: Asset, now: number | undefined, names: Names, facts: F
     { head: "job", cell: ({ posted }) => <JobLink job={posted.jobId} block={posted.log.blockNumber} /> },
     { head: "name", cell: ({ posted }) => <Stranger text={names?.get(posted.terms.spec) ?? ""} /> },
     { head: "submitter", cell: ({ posted }) => <Submitter of={posted.terms.submitter} /> },
-    { head: "state", cell: (one) => <State {...toldOfStanding(one)} /> },
+    { head: "state", cell: (one) => <State {...labelOfStanding(one)} /> },
     {
       head: "units",
       cell: (one) => {

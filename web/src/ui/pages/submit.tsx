@@ -33,7 +33,7 @@ import { Bring } from "../parts/there";
 import { Unfinished } from "../parts/unfinished";
 import { Wallet } from "../parts/wallet";
 import { useWallets, type Wallets } from "../wallet";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 const JobForm = lazy(async () => (await import("../parts/job-form")).JobForm);
 const Rerun = lazy(async () => (await import("../parts/rerun")).Rerun);
@@ -143,7 +143,7 @@ function Planned({ context, network, wallets, file, found, refuse }: Props) {
       {ground.error !== undefined && <Failure error={ground.error} />}
       {refused !== undefined && <Problems error={refused} />}
       {module.error !== undefined && <Problems error={module.error instanceof HearthError ? located(found.loaded, module.error) : module.error} />}
-      {refused === undefined && (drawn === undefined || ground.value === undefined) && <p>{WORDS.nothingYet}</p>}
+      {refused === undefined && (drawn === undefined || ground.value === undefined) && <p>{TEXTS.nothingYet}</p>}
       {(drawn === undefined || ground.value === undefined || ready === undefined) && (
         <>
           <h2>Wallet</h2>

@@ -4,7 +4,7 @@
 import { useMemo } from "preact/hooks";
 
 import type { Standing } from "../../chain/jobs";
-import { toldOfStanding } from "../../chain/jobs";
+import { labelOfStanding } from "../../chain/jobs";
 import type { Last } from "../../chain/last";
 import { fromHex } from "../../core/bytes";
 import { cidOfDigest } from "../../core/cid";
@@ -12,8 +12,8 @@ import { Strays } from "../../core/logs";
 import { escrowAtPost } from "../../core/money";
 import type { Network } from "../../core/network";
 import { eventsIn } from "../../core/posted";
-import { eventFacts, outcomeWords } from "../../core/sentences";
-import { unitWord } from "../../core/state-words";
+import { eventFacts, outcomeLabel } from "../../core/sentences";
+import { unitLabel } from "../../core/state-labels";
 import { LastNote } from "./last";
 import { Amount, Moment, State, Stranger, Whole } from "./shown";
 import { Table } from "./table";
@@ -31,7 +31,7 @@ export function LastJob({ last, standing, network }: Props) {
     <>
       <LastNote last={last} />
       <p>
-        <State {...toldOfStanding(standing)} />
+        <State {...labelOfStanding(standing)} />
       </p>
       <dl>
         <dt>Submitter</dt>
@@ -66,8 +66,8 @@ export function LastJob({ last, standing, network }: Props) {
         caption="As they stood then"
         columns={[
           { head: "unit", cell: (index: number) => index, number: true },
-          { head: "state", cell: (index) => <State word={view.units[index] === undefined ? "" : unitWord(view.units[index])} /> },
-          { head: "outcome", cell: (index) => outcomeWords(view.units[index]?.outcome ?? 0) },
+          { head: "state", cell: (index) => <State word={view.units[index] === undefined ? "" : unitLabel(view.units[index])} /> },
+          { head: "outcome", cell: (index) => outcomeLabel(view.units[index]?.outcome ?? 0) },
           { head: "node", cell: (index) => view.units[index]?.node || "", number: true },
         ]}
         rows={view.units.map((_, index) => index)}

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { Last } from "../../chain/last";
 import { formatDuration } from "../../core/units";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Moment } from "./shown";
 
 export function LastNote({ last: { at, seen } }: { readonly last: Last }) {
@@ -15,8 +15,8 @@ export function LastNote({ last: { at, seen } }: { readonly last: Last }) {
   }, []);
   return (
     <p role="note" class="stale">
-      <strong>{WORDS.last(at.number)}</strong> <Moment at={Math.floor(seen / 1_000)} />, {formatDuration(Math.max(0, Math.floor((now - seen) / 1_000)))} ago.{" "}
-      {WORDS.lastEnd}
+      <strong>{TEXTS.last(at.number)}</strong> <Moment at={Math.floor(seen / 1_000)} />, {formatDuration(Math.max(0, Math.floor((now - seen) / 1_000)))} ago.{" "}
+      {TEXTS.lastEnd}
     </p>
   );
 }

@@ -19,7 +19,7 @@ import type { Session } from "../../wallet/request";
 import type { Ready } from "../context";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Acts, type Offer } from "./acting";
 import { Failure } from "./failure";
 import { Field, read } from "./fields";
@@ -123,7 +123,7 @@ function NewOffer({ ready, session, view: { node } }: Props) {
       <p>
         What is written here is what the chain matches jobs with; the machine has to have it. <code>hearth worker update --print-tx</code>{" "}
         there writes such a call with what it finds, which is signed at{" "}
-        <a href={hrefOf(["sign"])}>{WORDS.nav.sign}</a>. An offer changes only while no lease runs:{" "}
+        <a href={hrefOf(["sign"])}>{TEXTS.nav.sign}</a>. An offer changes only while no lease runs:{" "}
         <code>hearth worker drain</code>, the worker's own command, lets it end what it runs.
       </p>
       {told.error !== undefined && <Failure error={told.error} />}

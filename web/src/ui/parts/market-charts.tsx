@@ -10,7 +10,7 @@ import { floorDiv, percent } from "../../core/numbers";
 import { type Bucket, bucketsOf, type Step, widthFor } from "../../core/spread";
 import { type Asset, formatDuration, showRate } from "../../core/units";
 import type { Course } from "../course";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Chart, HIGH, type Point } from "./chart";
 import { Failure } from "./failure";
 import { Rate } from "./rate";
@@ -101,7 +101,7 @@ export function Reading({ course, deployed }: { readonly course: Course; readonl
           It takes the logs of {ahead} blocks, most of them once: this browser keeps them.
         </p>
       )}
-      {ahead === 0 && told === undefined && error === undefined && <p>{upTo === undefined ? WORDS.nothingYet : `read up to block ${upTo}…`}</p>}
+      {ahead === 0 && told === undefined && error === undefined && <p>{upTo === undefined ? TEXTS.nothingYet : `read up to block ${upTo}…`}</p>}
       {told !== undefined && <p class="soft">{`All events from block ${deployed} to block ${told.at.number}; nothing here is a sample.`}</p>}
     </>
   );

@@ -5,7 +5,7 @@ import type { Marks } from "../../core/marks";
 import type { Network } from "../../core/network";
 import { useLoad } from "../load";
 import { useWallets } from "../wallet";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Whole } from "./shown";
 
 interface Props {
@@ -17,7 +17,7 @@ export function CallMarks({ call, network }: Props) {
   const read = async (): Promise<Marks> => (await import("../../core/marks")).marksOf(call, network);
   const { value, error } = useLoad(read, `${call.to} ${call.data}`, []);
   if (error !== undefined) return <>not known: this part of the page cannot be loaded</>;
-  if (value === undefined) return <>{WORDS.nothingYet}</>;
+  if (value === undefined) return <>{TEXTS.nothingYet}</>;
   return (
     <>
       keccak256 <Whole hex={value.hash} />

@@ -7,10 +7,10 @@ import { formatAmount, showAmount } from "../../core/units";
 import { moment, until } from "../../core/moments";
 import { shownLine } from "../../core/text";
 import { labelOf } from "../../data/addresses";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function Amount({ value, asset }: { readonly value: bigint | undefined; readonly asset: Asset }) {
-  if (value === undefined) return <>{WORDS.nothingYet}</>;
+  if (value === undefined) return <>{TEXTS.nothingYet}</>;
   return <data value={String(value)} title={formatAmount(value, asset)}>{showAmount(value, asset)}</data>;
 }
 

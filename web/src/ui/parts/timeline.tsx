@@ -7,7 +7,7 @@ import type { MarketEvent } from "../../core/events";
 import { eventFacts } from "../../core/sentences";
 import { type Asset, showAmount } from "../../core/units";
 import type { Loaded } from "../lost";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 import { Moment, Stranger, Whole } from "./shown";
 
@@ -50,7 +50,7 @@ export function Timeline({ isArray, events, about, asset }: TimelineProps) {
           const of = !isArray || unit === undefined ? "" : unit === "all" ? "all units: " : `unit ${String(unit)}: `;
           return (
             <li key={`${log.blockHash}${log.txHash}${log.logIndex}`}>
-              <span class="soft">{time === undefined ? WORDS.nothingYet : <Moment at={time} />}</span>{" "}
+              <span class="soft">{time === undefined ? TEXTS.nothingYet : <Moment at={time} />}</span>{" "}
               <Stranger text={of + text} most={1_000} />
               <details>
                 <summary>block {log.blockNumber}</summary>

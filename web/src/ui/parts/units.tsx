@@ -5,9 +5,9 @@ import { useMemo } from "preact/hooks";
 import type { MarketEvent } from "../../core/events";
 import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
 import type { Posted } from "../../core/posted";
-import { outcomeWords } from "../../core/sentences";
+import { outcomeLabel } from "../../core/sentences";
 import { nextStep } from "../../core/steps";
-import { unitWord } from "../../core/state-words";
+import { unitLabel } from "../../core/state-labels";
 import { endOf } from "../../core/took";
 import type { Unit } from "../../core/types";
 import { untouched } from "../../core/view";
@@ -47,8 +47,8 @@ export function UnitRows({ whole, caption, of, none }: UnitRowsProps) {
       caption={caption}
       columns={[
         { head: "unit", cell: ([index]: readonly [number, Unit]) => index, number: true },
-        { head: "state", cell: ([, unit]) => <State word={unitWord(unit)} /> },
-        { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
+        { head: "state", cell: ([, unit]) => <State word={unitLabel(unit)} /> },
+        { head: "outcome", cell: ([, unit]) => outcomeLabel(unit.outcome) },
         { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : <a href={hrefOf(["node", String(unit.node)])}>{unit.node}</a>), number: true },
         { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
         { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },

@@ -1,6 +1,6 @@
 // The page's own sentences in one table, so that a second language is a second table.
 
-export const WORDS = {
+export const TEXTS = {
   name: "Hearth",
   unaudited: "Unaudited: use it with test money.",
   nothingYet: "…",

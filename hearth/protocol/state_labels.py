@@ -12,7 +12,7 @@ from hearth.protocol.types import Outcome, State, Status, Unit
 
 DONE: Final = "done"
 FAILED: Final = "failed"
-STATE_WORDS: Final[Mapping[State, str]] = {
+STATE_LABELS: Final[Mapping[State, str]] = {
     State.BLOCKED: "waiting for other jobs",
     State.OPEN: "waiting for a machine",
     State.RUNNING: "running",
@@ -25,11 +25,11 @@ STATE_WORDS: Final[Mapping[State, str]] = {
     State.EXPIRED: "expired",
 }
 """A unit's state; of a settled one whose program failed FAILED is said instead."""
-JOB_WORDS: Final = tuple(
-    word for state in STATE_WORDS for word in ((DONE, FAILED) if state is State.SETTLED else (STATE_WORDS[state],))
+JOB_LABELS: Final = tuple(
+    word for state in STATE_LABELS for word in ((DONE, FAILED) if state is State.SETTLED else (STATE_LABELS[state],))
 )
 """Every word for a unit or for a job as a whole, in the order in which they come."""
-STATUS_WORDS: Final[Mapping[Status, str]] = {
+STATUS_LABELS: Final[Mapping[Status, str]] = {
     Status.PENDING: "not ready",
     Status.ACTIVE: "live",
     Status.INACTIVE: "silent",
@@ -38,9 +38,9 @@ STATUS_WORDS: Final[Mapping[Status, str]] = {
     Status.EXITED: "left",
 }
 """A node's status. The chain knows no pause: a paused node is live to others, and silent once it has not beaten."""
-END_WORDS: Final[Mapping[str, str]] = {
+END_LABELS: Final[Mapping[str, str]] = {
     "Settled": DONE,
-    "Submitted": STATE_WORDS[State.SUBMITTED],
+    "Submitted": STATE_LABELS[State.SUBMITTED],
     "Closed": "stopped",
     "Reclaimed": "taken away",
     "Declined": "given back",
@@ -55,14 +55,14 @@ A proposal that its node let pass, or that a better node took over, is in no eve
 """
 
 
-def unit_words(unit: Unit) -> str:
+def unit_label(unit: Unit) -> str:
     """Return the word for how a unit stands; empty for one that there is not."""
     if unit.state is State.SETTLED and unit.outcome is not Outcome.OK:
         return FAILED
-    return STATE_WORDS.get(unit.state, "")
+    return STATE_LABELS.get(unit.state, "")
 
 
-def array_words(tally: Mapping[str, int], leases: int, needed: int) -> tuple[str, str]:
+def array_label(tally: Mapping[str, int], leases: int, needed: int) -> tuple[str, str]:
     """Return of an array that has ended its word, and the same with how many of its units that is true of.
 
     `tally` counts its leases by their words; with `needed` good ones it is done.
@@ -75,7 +75,7 @@ def array_words(tally: Mapping[str, int], leases: int, needed: int) -> tuple[str
             return word, word
     if failed:
         return FAILED, f"{failed} of {leases} units {FAILED}"
-    return STATE_WORDS[State.REFUNDED], f"{done} of {leases} units {DONE}"
+    return STATE_LABELS[State.REFUNDED], f"{done} of {leases} units {DONE}"
 
 
 def counted(tally: Mapping[str, int]) -> str:

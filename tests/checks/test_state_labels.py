@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.protocol.state_words import DONE, END_WORDS, FAILED, JOB_WORDS, STATE_WORDS, STATUS_WORDS
+from hearth.protocol.state_labels import DONE, END_LABELS, FAILED, JOB_LABELS, STATE_LABELS, STATUS_LABELS
 from hearth.protocol.types import Outcome, State, Status, Unit
 from tests.checks.test_spec import section, tables
 from tests.client.test_client import _view as view_of
@@ -30,20 +30,24 @@ def test_words__of_spec__are_those_of_the_tables() -> None:
     def named(words: dict[IntEnum, str]) -> dict[str, str]:
         return {one.name: word for one, word in words.items()}
 
-    assert [written(named(dict(STATE_WORDS))), written(named(dict(STATUS_WORDS))), written(dict(END_WORDS))] == SAID
+    assert [written(named(dict(STATE_LABELS))), written(named(dict(STATUS_LABELS))), written(dict(END_LABELS))] == SAID
 
 
 def test_words__every_state__has_one_and_no_two_have_the_same() -> None:
-    assert list(STATE_WORDS) == [state for state in State if state is not State.NONE and state.name != "HEADER"]
-    assert list(STATUS_WORDS) == list(Status)
-    for words in (JOB_WORDS, tuple(STATUS_WORDS.values()), tuple(END_WORDS.values())):
+    assert list(STATE_LABELS) == [state for state in State if state is not State.NONE and state.name != "HEADER"]
+    assert list(STATUS_LABELS) == list(Status)
+    for words in (JOB_LABELS, tuple(STATUS_LABELS.values()), tuple(END_LABELS.values())):
         assert len(set(words)) == len(words)
 
 
 @pytest.mark.parametrize(
     ("units", "leases", "closed", "told"),
     [
-        *(([Unit(state)], 1, False, (word, word)) for state, word in STATE_WORDS.items() if state is not State.SETTLED),
+        *(
+            ([Unit(state)], 1, False, (word, word))
+            for state, word in STATE_LABELS.items()
+            if state is not State.SETTLED
+        ),
         ([OK], 1, False, (DONE, DONE)),
         ([BAD], 1, False, (FAILED, FAILED)),
         ([OK, OK], 2, False, (DONE, DONE)),
@@ -60,9 +64,9 @@ def test_job__one_unit_or_an_array__is_told_in_the_same_words(
     units: list[Unit], leases: int, closed: bool, told: tuple[str, str]
 ) -> None:
     view = view_of(units, leases=leases, closed=closed)
-    assert view.words == told
-    assert sum(view.tally.values()) == leases and set(view.tally) <= set(JOB_WORDS)
-    assert view.words[0] in JOB_WORDS
+    assert view.labels == told
+    assert sum(view.tally.values()) == leases and set(view.tally) <= set(JOB_LABELS)
+    assert view.labels[0] in JOB_LABELS
 
 
 def test_code__what_people_read__has_no_name_of_the_chain_in_it() -> None:
