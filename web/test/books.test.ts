@@ -4,7 +4,7 @@ import { bookFaults, Books, holdFaults, stakeFaults, type StoredBooks } from "..
 import type { Hex } from "../src/core/bytes";
 import { type Checkpoint, checkpointsIn } from "../src/core/checkpoints";
 import { isUnitEvent, type MarketEvent } from "../src/core/events";
-import { JobFold } from "../src/core/fold";
+import { JobFold } from "../src/core/job-from-events";
 import { Replay, type UnitStatus } from "../src/core/replay";
 import { Strays } from "../src/core/logs";
 import { eventsIn, misplaced, type Posted } from "../src/core/posted";

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { CHUNK, DEPTH, KeptPast } from "../src/chain/cache";
 import { type Filter, type Piece, Span } from "../src/chain/logs";
 import { Market } from "../src/chain/market";
-import { toldAnew } from "../src/chain/past";
+import { logsOfProviders } from "../src/chain/log-history";
 import { rpcOf } from "../src/chain/rpc";
-import { BOUNDS, Shelf } from "../src/chain/shelf";
+import { BOUNDS, VisitStore } from "../src/chain/visit-store";
 import { compareHistory, pastOf, provedBy, requireAgreement, SAMPLE } from "../src/chain/compare-history";
 import type { Hex } from "../src/core/bytes";
 import type { HearthError } from "../src/core/errors";
@@ -158,7 +158,7 @@ class Place {
     this.network = { ...market, contracts, genesisHash: chain.blocks[0]?.hash as Hex, deployBlock: 0, rpc: ["http://a"] };
     this.provider = new Provider(chain);
     const rpc = rpcOf(["http://a"], this.provider.fetch);
-    this.past = new KeptPast(this.network, rpc, new Shelf(store, { ...BOUNDS, patience: 50 }));
+    this.past = new KeptPast(this.network, rpc, new VisitStore(store, { ...BOUNDS, patience: 50 }));
     this.market = new Market(this.network, rpc, this.past);
     this.past.moved(chain.head, false);
   }
@@ -253,7 +253,7 @@ describe("a cache", () => {
     const broken = new FakeStore();
     broken.fault = () => Promise.reject(new Error("blocked"));
     expect(await new Place(place.chain, broken).past.take(ALL, parts, last)).toBe(0);
-    expect(await toldAnew(place.market.rpc).take(ALL, parts, last)).toBe(0);
+    expect(await logsOfProviders(place.market.rpc).take(ALL, parts, last)).toBe(0);
   });
 
   it("forgets what was taken with the rest", async () => {

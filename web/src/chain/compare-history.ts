@@ -16,7 +16,7 @@ import type { Block } from "./answers";
 import { DEPTH } from "./cache";
 import { asked, blockAsk, blockOf, checked, type Filter, fits, type Piece, pieces, type Range, Span } from "./logs";
 import { Market } from "./market";
-import { type Past, toldAnew } from "./past";
+import { type LogHistory, logsOfProviders } from "./log-history";
 import type { Rpc } from "./rpc";
 import { type Verdict, verify } from "./verify";
 
@@ -72,9 +72,9 @@ export function requireAgreement({ faults, strays, jobs }: Pick<Verdict, "faults
 }
 
 // The past of a market as a file tells it, and where it tells nothing, as providers do.
-export function pastOf(parts: readonly Part[], rpc: Rpc): Past {
+export function pastOf(parts: readonly Part[], rpc: Rpc): LogHistory {
   return {
-    ...toldAnew(rpc),
+    ...logsOfProviders(rpc),
     async *logs(filter: Filter, range: Range, span: Span): AsyncGenerator<Piece> {
       const steps = [...stepsOf(parts, range)];
       for (const { part, ...step } of range.backwards ? steps.reverse() : steps) {

@@ -6,7 +6,7 @@ import { type Parent, unpackParents } from "../core/parents";
 import type { Posted } from "../core/posted";
 import type { StateLabel } from "../core/state-labels";
 import { asWritten } from "../core/stored";
-import { isJob } from "../core/waits";
+import { isJob } from "../core/parent-progress";
 import type { Block } from "./answers";
 import { type Jobs, labelOfStanding } from "./jobs";
 

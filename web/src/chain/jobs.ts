@@ -11,7 +11,7 @@ import { stateLabel, type StateLabel } from "../core/state-labels";
 import { asWritten, type StoredUnit, storedUnit } from "../core/stored";
 import { type Header, isTerminal, leasesOf, type Terms } from "../core/types";
 import { type JobView, stateOf, labelOf, type Verdict, verdictOf, viewOf } from "../core/view";
-import { isJob, type ParentView } from "../core/waits";
+import { isJob, type ParentView } from "../core/parent-progress";
 import { unpackPosted } from "../core/words";
 import { STATE } from "../generated/states";
 import type { Block } from "./answers";

@@ -7,7 +7,7 @@ import type { Hex } from "./bytes";
 import { endedBy, type Parent } from "./parents";
 import { stateLabel, type StateLabel, unitLabel } from "./state-labels";
 import { nameOf } from "./types";
-import { isJob } from "./waits";
+import { isJob } from "./parent-progress";
 import { isHeader, unpackHeader, unpackUnit } from "./words";
 
 // Steps each way, and jobs in one picture.

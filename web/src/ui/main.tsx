@@ -8,7 +8,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { HearthError } from "../core/errors";
 import { marketId, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
-import { isKept, takeToken, whoServes } from "../data/local";
+import { isKept, takeToken, whoServes } from "../data/opened-with";
 import type { Named } from "../data/market";
 import { sharedOrigin } from "../data/origin";
 import { Jobs } from "./pages/jobs";
@@ -18,7 +18,7 @@ import { Theme } from "./parts/theme";
 import type { Context } from "./context";
 import { useLive } from "./live";
 import { OtherMarket } from "./load";
-import { isOther } from "./lost";
+import { isOther } from "./unreachable";
 import { hrefOf, useRoute } from "./router";
 import { TEXTS } from "./texts";
 

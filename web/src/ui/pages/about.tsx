@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { counted } from "../../core/counted";
 import type { Entry } from "../../core/unixfs";
 import { ownBuild } from "../../data/build";
-import { forgetAll } from "../../data/keeping";
+import { forgetAll } from "../../data/kept-market";
 import { namedMarket, type NetworkFile, pickMarket, unpickMarket } from "../../data/market";
 import { AskWhom, Lasts } from "../parts/ask-whom";
 import { Button } from "../parts/button";

@@ -16,8 +16,8 @@ import type { Context } from "../context";
 import { Acts, type Offer } from "../parts/acting";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
-import { Rows } from "../parts/rows";
-import { Whole } from "../parts/shown";
+import { SignedRows } from "../parts/signed-rows";
+import { Whole } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
@@ -137,7 +137,7 @@ function Doing({ market, gov, rows, now, session }: DoingProps) {
         return sets.length === 0 ? null : (
           <section key={id} aria-label={`What ${id.slice(0, 14)} sets`}>
             <p>All that {id.slice(0, 14)} sets for new jobs, by the change itself:</p>
-            <Rows id={`sets-${id}`} rows={sets} />
+            <SignedRows id={`sets-${id}`} rows={sets} />
           </section>
         );
       })}

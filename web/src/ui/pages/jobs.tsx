@@ -18,16 +18,16 @@ import type { Asset } from "../../core/units";
 import { labelOf } from "../../data/addresses";
 import { askedIn, filterOf } from "../jobs-asked";
 import type { Facts } from "../jobs-facts";
-import { useKeep, useLast } from "../last";
+import { useKeep, useLastSeen } from "../use-last-seen";
 import { useLoad } from "../load";
 import type { Context } from "../context";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
-import { LastNote } from "../parts/last";
+import { LastSeenNote } from "../parts/last-seen-note";
 import { lazy } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
-import { Amount, Moment, short, State, Stranger } from "../parts/shown";
+import { Amount, Moment, short, State, Stranger } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
@@ -68,7 +68,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     ready?.seen,
   );
   useKeep(live, "last/jobs", standings.value);
-  const last = useLast(live, "last/jobs");
+  const last = useLastSeen(live, "last/jobs");
   const [facts, setFacts] = useState<Facts>();
   const [learnt, setLearnt] = useState(0);
   const names = useNames(network, list.value, learnt);
@@ -85,7 +85,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     <>
       <h1>Jobs</h1>
       <Synced live={live} />
-      {standings.value === undefined && last !== undefined && <LastNote last={last} />}
+      {standings.value === undefined && last !== undefined && <LastSeenNote last={last} />}
       {list.error !== undefined && <Failure error={list.error} />}
       {standings.error !== undefined && <Failure error={standings.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}

@@ -22,7 +22,7 @@ import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
 import { Reading } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
-import { Amount, short, Whole } from "../parts/shown";
+import { Amount, short, Whole } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";

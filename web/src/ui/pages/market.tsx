@@ -17,7 +17,7 @@ import { Ladders, Past } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
 import { Rate } from "../parts/rate";
-import { Moment } from "../parts/shown";
+import { Moment } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { Zones } from "../parts/zones";

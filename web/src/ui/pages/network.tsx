@@ -20,7 +20,7 @@ import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
-import { Amount, Moment, Whole } from "../parts/shown";
+import { Amount, Moment, Whole } from "../parts/values";
 import { TakeHistory } from "../parts/take-history";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";

@@ -1,7 +1,7 @@
 // What stands at an address of this page that is none: that there is nothing, and where to go.
 
 import { jobAddress } from "../job-address";
-import { Stranger } from "../parts/shown";
+import { Stranger } from "../parts/values";
 import { hrefOf, useRoute } from "../router";
 import { TEXTS } from "../texts";
 

@@ -15,7 +15,7 @@ import { NoMarket } from "../parts/no-market";
 import { NodeFacts, NoNode, statusWordOf, Waits } from "../parts/node-facts";
 import { Rate } from "../parts/rate";
 import { Register } from "../parts/register";
-import { Amount, Moment, State } from "../parts/shown";
+import { Amount, Moment, State } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";

@@ -15,7 +15,7 @@ import { NoMarket } from "../parts/no-market";
 import { statusWordOf } from "../parts/node-facts";
 import { Notes } from "../parts/notes";
 import { Rate } from "../parts/rate";
-import { Amount, Moment, Whole } from "../parts/shown";
+import { Amount, Moment, Whole } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { hrefOf } from "../router";

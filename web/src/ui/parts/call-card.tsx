@@ -8,8 +8,8 @@ import { MOST_TEXT, type Prepared } from "../../core/prepared";
 import type { CallSummary } from "../../core/call-summary";
 import { type Asset, formatAmount, NATIVE } from "../../core/units";
 import { hrefOf } from "../router";
-import { CallMarks } from "./marks";
-import { Stranger, Whole } from "./shown";
+import { CallMarks } from "./call-fingerprint";
+import { Stranger, Whole } from "./values";
 
 interface Props {
   readonly call: Prepared;

@@ -13,7 +13,7 @@ import type { StateLabel } from "../../core/state-labels";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
-import { iconOf, State, Whole } from "./shown";
+import { iconOf, State, Whole } from "./values";
 
 interface Props {
   readonly reader: Jobs;

@@ -7,7 +7,7 @@ import { countedLabels } from "../../core/state-labels";
 import { isFinished, tallyOf, labelOf } from "../../core/view";
 import type { WholeJob } from "../job";
 import { hrefOf } from "../router";
-import { Moment, State, Whole } from "./shown";
+import { Moment, State, Whole } from "./values";
 
 // Where its job file is opened to be changed and posted anew.
 export function RerunLink({ posted }: { readonly posted: Posted }) {

@@ -13,7 +13,7 @@ import { unitLabel } from "../../core/state-labels";
 import { ZERO_ADDRESS } from "../../generated/bounds";
 import { STATE } from "../../generated/states";
 import { useLoad } from "../load";
-import { Amount, Moment, State, Whole } from "./shown";
+import { Amount, Moment, State, Whole } from "./values";
 import { Table } from "./table";
 
 interface Props {

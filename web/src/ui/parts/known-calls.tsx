@@ -11,7 +11,7 @@ import { browserSigned, SignedCalls, signedId } from "../../wallet/signed";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
 interface Props {
   readonly market: Market;

@@ -24,8 +24,8 @@ import { Acts, type Offer } from "./acting";
 import { Failure } from "./failure";
 import { Field, read } from "./fields";
 import { OfferForm } from "./offer-form";
-import { Rows } from "./rows";
-import { Moment, Whole } from "./shown";
+import { SignedRows } from "./signed-rows";
+import { Moment, Whole } from "./values";
 import { WalletShows } from "./wallet-shows";
 
 interface Props {
@@ -144,7 +144,7 @@ function Document({ manifest }: { readonly manifest: Manifest | undefined }) {
   return rows === undefined ? null : (
     <>
       <p>This call carries what the node says of itself, for everybody and for good:</p>
-      <Rows id="manifest" rows={rows} />
+      <SignedRows id="manifest" rows={rows} />
     </>
   );
 }

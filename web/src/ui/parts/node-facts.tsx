@@ -17,7 +17,7 @@ import { ZERO_ADDRESS } from "../../generated/bounds";
 import { ZONES } from "../../generated/zones";
 import { Failure } from "./failure";
 import { Rate } from "./rate";
-import { Amount, Moment, State, Whole } from "./shown";
+import { Amount, Moment, State, Whole } from "./values";
 
 interface Props {
   readonly view: NodeView;

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { type Ground, requireGates } from "../../chain/ground";
+import { type PostingGround, requireGates } from "../../chain/posting-ground";
 import type { Market } from "../../chain/market";
 import { asksOf, gatesOf, takers, workersInWords } from "../../core/fleet";
 import type { JobSpec } from "../../core/model";
@@ -21,18 +21,18 @@ import { useLoad } from "../load";
 import { Acts } from "./acting";
 import { type Credit, CreditBox } from "./credit";
 import { Failure } from "./failure";
-import { Amount, Moment } from "./shown";
+import { Amount, Moment } from "./values";
 import { Table } from "./table";
 
 interface TakersProps {
   readonly market: Market;
-  readonly ground: Ground;
+  readonly ground: PostingGround;
   readonly terms: Terms;
   readonly spec: JobSpec;
 }
 
 // Why no worker can take a job, undefined where one can.
-export function refusalOfTakers({ fleet }: Ground, terms: Terms, spec: JobSpec, asset: Asset): unknown {
+export function refusalOfTakers({ fleet }: PostingGround, terms: Terms, spec: JobSpec, asset: Asset): unknown {
   const policy = unpackPolicy(terms.policy);
   return refusalOf(() => requireTaker(gatesOf(fleet, terms, policy), enoughFor(spec, fleet, terms, policy, asset)));
 }
@@ -103,7 +103,7 @@ function Slider({ ground, terms, spec, policy, market }: TakersProps & { readonl
 
 interface AtMostProps {
   readonly market: Market;
-  readonly ground: Ground;
+  readonly ground: PostingGround;
   readonly terms: Terms;
   readonly session: Session | undefined;
   readonly credit: Credit;

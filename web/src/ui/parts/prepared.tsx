@@ -12,8 +12,8 @@ import { browserSigned, SignedCalls } from "../../wallet/signed";
 import { hrefOf } from "../router";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Asked } from "./marks";
-import { Whole } from "./shown";
+import { Asked } from "./call-fingerprint";
+import { Whole } from "./values";
 import { pauseOf } from "./sign";
 
 interface Props {

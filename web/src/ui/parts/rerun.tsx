@@ -17,7 +17,7 @@ import { hrefOf, useRoute } from "../router";
 import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 import type { JobFile } from "./job-file";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
 interface Props {
   readonly context: Context;

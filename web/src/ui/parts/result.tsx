@@ -8,7 +8,7 @@ import { counted } from "../../core/counted";
 import type { MarketEvent } from "../../core/events";
 import type { Posted } from "../../core/posted";
 import { outcomeLabel } from "../../core/sentences";
-import { isSheet } from "../../core/sheet";
+import { isOutputTable } from "../../core/output-table";
 import { hasResult } from "../../core/types";
 import { blocksOf, type Found, readFile } from "../../core/unixfs";
 import { OUTCOME } from "../../generated/states";
@@ -20,8 +20,8 @@ import { useLoad } from "../load";
 import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 import { RerunLink } from "./job-head";
-import { Sheet } from "./sheet";
-import { Moment, Stranger } from "./shown";
+import { ShownTable } from "./output-table";
+import { Moment, Stranger } from "./values";
 import { Table } from "./table";
 import type { JobView } from "../../core/view";
 
@@ -184,7 +184,7 @@ function Outputs({ place, read, blocks }: { readonly place: Place; readonly read
                 <button type="button" onClick={() => void run(lastOf(one.path), readFile(one.cid, blocks.source, limits))}>
                   Save <Stranger text={lastOf(one.path)} most={40} />
                 </button>
-                {isSheet(one.path, one.size) && (
+                {isOutputTable(one.path, one.size) && (
                   <button type="button" onClick={() => void show(one)}>
                     Show <Stranger text={lastOf(one.path)} most={40} /> as a table
                   </button>
@@ -207,7 +207,7 @@ function Outputs({ place, read, blocks }: { readonly place: Place; readonly read
         <span role="status">{saved}</span>
       </p>
       {error !== undefined && <Failure error={error} />}
-      {sheet !== undefined && <Sheet key={sheet.path} path={sheet.path} bytes={sheet.bytes} />}
+      {sheet !== undefined && <ShownTable key={sheet.path} path={sheet.path} bytes={sheet.bytes} />}
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { Live } from "../context";
-import { passes } from "../lost";
+import { passes } from "../unreachable";
 import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 

@@ -6,10 +6,10 @@ import { counted } from "../../core/counted";
 import type { MarketEvent } from "../../core/events";
 import { eventFacts } from "../../core/sentences";
 import { type Asset, showAmount } from "../../core/units";
-import type { Loaded } from "../lost";
+import type { Loaded } from "../unreachable";
 import { TEXTS } from "../texts";
 import { Failure } from "./failure";
-import { Moment, Stranger, Whole } from "./shown";
+import { Moment, Stranger, Whole } from "./values";
 
 // Of each transaction and block of a timeline something is asked, so that of a long one the newest part is shown first.
 export const STEP = 200;

@@ -3,17 +3,17 @@
 import { useMemo } from "preact/hooks";
 
 import type { MarketEvent } from "../../core/events";
-import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
+import { type Attempt, type FoldedUnit, JobFold } from "../../core/job-from-events";
 import type { Posted } from "../../core/posted";
 import { outcomeLabel } from "../../core/sentences";
 import { nextStep } from "../../core/steps";
 import { unitLabel } from "../../core/state-labels";
-import { endOf } from "../../core/took";
+import { endOf } from "../../core/node-leases";
 import type { Unit } from "../../core/types";
 import { untouched } from "../../core/view";
 import type { WholeJob } from "../job";
 import { hrefOf } from "../router";
-import { State } from "./shown";
+import { State } from "./values";
 import { Table } from "./table";
 
 export function Units({ whole }: { readonly whole: WholeJob }) {

@@ -3,9 +3,9 @@
 import { Fragment } from "preact";
 
 import { MOST_TEXT } from "../../core/prepared";
-import { Stranger } from "./shown";
+import { Stranger } from "./values";
 
-export function Rows({ id, rows }: { readonly id: string; readonly rows: readonly (readonly [string, string])[] }) {
+export function SignedRows({ id, rows }: { readonly id: string; readonly rows: readonly (readonly [string, string])[] }) {
   return (
     <dl id={id}>
       {rows.map(([name, value], place) => (

@@ -12,9 +12,9 @@ import { canonicalBytes, dataOf, resolve } from "../src/core/resolve";
 import { loadSpec, localSources } from "../src/core/spec";
 import { exportTree, type Source } from "../src/core/unixfs";
 import { Blocks } from "../src/data/blocks";
-import { carOfLoad, type Load, nameSource, nameStored, putLoad, requireThere } from "../src/data/bring";
+import { carOfLoad, type Load, nameSource, nameStored, putLoad, requireStored } from "../src/data/job-data";
 import { forgetWords } from "../src/data/remember";
-import { fromInput } from "../src/data/pick";
+import { fromInput } from "../src/data/picked-files";
 import { refusalOf } from "./refusal";
 import { stubStorage } from "./storage";
 
@@ -138,7 +138,7 @@ describe("what a job brings", () => {
     const whole = { ...load, document };
     await putLoad(whole, () => undefined);
     let last = 0;
-    expect(await requireThere(whole, givers(), (count) => (last = count))).toBe(there.blocks.size);
+    expect(await requireStored(whole, givers(), (count) => (last = count))).toBe(there.blocks.size);
     expect(places.length === 0 || last === there.blocks.size).toBe(true);
     expect(there.kept).toEqual(new Set([...[...named.values()].map(({ cid }) => cid), String(cidOfDigest(await sha256(document)))]));
     for (const { src, named: { cid, kind, size, entries } } of load.sources) {
@@ -169,7 +169,7 @@ describe("what a job brings", () => {
     const there = store();
     const load = await loadOf(files, "work");
     await putLoad(load, () => undefined);
-    expect(await requireThere(load, givers(), () => undefined)).toBe(there.blocks.size);
+    expect(await requireStored(load, givers(), () => undefined)).toBe(there.blocks.size);
     // A store that this page cannot reach is given no more and no less.
     const car = await new Blob(await carOfLoad(load)).arrayBuffer();
     expect(car.byteLength).toBeGreaterThan([...there.blocks.values()].reduce((sum, block) => sum + block.length, 0));
@@ -197,7 +197,7 @@ describe("what a job brings", () => {
     expect(there.blocks.size).toBe(7);
     for (const [name, block] of [...there.blocks]) {
       there.blocks.delete(name);
-      expect(await refusalOf(() => requireThere(load, givers(), () => undefined))).toBe("BLOCK_MISSING");
+      expect(await refusalOf(() => requireStored(load, givers(), () => undefined))).toBe("BLOCK_MISSING");
       there.blocks.set(name, block);
     }
   });

@@ -5,7 +5,7 @@ import type { Condition } from "../src/core/parents";
 import { storedUnit } from "../src/core/stored";
 import { NEW_UNIT } from "../src/core/types";
 import { viewOf } from "../src/core/view";
-import { isJob, latestEnd, type ParentView, progressInWords, waitsFor } from "../src/core/waits";
+import { isJob, latestEnd, type ParentView, progressInWords, waitsFor } from "../src/core/parent-progress";
 import { packUnit } from "../src/core/words";
 import { STATE } from "../src/generated/states";
 import { termsOf } from "./lanes";

@@ -1,6 +1,6 @@
 // What is shown of what was read or kept, where nobody answers, and where another market does.
 
-import type { Last } from "../chain/last";
+import type { LastSeen } from "../chain/last-seen";
 import { HearthError } from "../core/errors";
 import type { Live } from "./context";
 
@@ -29,5 +29,5 @@ export const shownOf = <T>(held: Held<T>, key: string, other: boolean): Loaded<T
   held.key === key && !other ? held : { value: undefined, error: undefined };
 
 // Of what was kept: nothing while a provider answers, and nothing above another market.
-export const lastShown = (live: Live, held: { readonly key: string; readonly last: Last } | undefined, key: string): Last | undefined =>
+export const lastShown = (live: Live, held: { readonly key: string; readonly last: LastSeen } | undefined, key: string): LastSeen | undefined =>
   isLost(live) && held?.key === key ? held.last : undefined;

@@ -12,7 +12,7 @@ import type { Network } from "./network";
 import { wordsOf } from "./prepared";
 import { jobIdOfWords } from "./terms";
 
-export interface Marks {
+export interface CallFingerprint {
   readonly hash: Hex;
   // Undefined for a call that is about no job.
   readonly job: Hex | undefined;
@@ -25,7 +25,7 @@ const BITS = 11n;
 const MASK = (1n << BITS) - 1n;
 const PLACES = [3n, 2n, 1n, 0n];
 
-export function marksOf({ to, data }: { readonly to: Hex; readonly data: Hex }, network: Network): Marks {
+export function fingerprintOf({ to, data }: { readonly to: Hex; readonly data: Hex }, network: Network): CallFingerprint {
   const job = to === network.contracts.JobRegistry ? jobIn(data, network) : undefined;
   return { hash: keccak256(data), job, words: job === undefined ? undefined : fourWords(job) };
 }

@@ -2,11 +2,11 @@
 
 import { KeptPast, marketKey } from "../chain/cache";
 import { IdbStore } from "../chain/idb";
-import { LastJobs } from "../chain/last";
-import type { Past } from "../chain/past";
+import { LastSeenJobs } from "../chain/last-seen";
+import type { LogHistory } from "../chain/log-history";
 import type { Tabs } from "../chain/poller";
 import type { Rpc } from "../chain/rpc";
-import { Shelf } from "../chain/shelf";
+import { VisitStore } from "../chain/visit-store";
 import { tabsOf } from "../chain/tabs";
 import type { Network } from "../core/network";
 import { forgetPage } from "./offline";
@@ -14,11 +14,11 @@ import { sharedOrigin } from "./origin";
 import { forgetWords } from "./remember";
 
 const store = new IdbStore();
-const shelf = new Shelf(store);
+const shelf = new VisitStore(store);
 
 export interface Kept {
-  readonly past: Past;
-  readonly last: LastJobs;
+  readonly past: LogHistory;
+  readonly last: LastSeenJobs;
   readonly tabs: Tabs | undefined;
 }
 
@@ -27,7 +27,7 @@ export function keptOf(network: Network, rpc: Rpc): Kept {
   // It may take a while, and the market is not asked for logs at once.
   void shelf.open();
   const key = marketKey(network);
-  return { past: new KeptPast(network, rpc, shelf), last: new LastJobs(network, key, shelf), tabs: tabsOf(`hearth.heads.${key}`) };
+  return { past: new KeptPast(network, rpc, shelf), last: new LastSeenJobs(network, key, shelf), tabs: tabsOf(`hearth.heads.${key}`) };
 }
 
 // Forget everything that this page has stored: what it read, its own copy, and words. Until they are loaded again this tab, and every

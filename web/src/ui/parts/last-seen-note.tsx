@@ -2,12 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import type { Last } from "../../chain/last";
+import type { LastSeen } from "../../chain/last-seen";
 import { formatDuration } from "../../core/units";
 import { TEXTS } from "../texts";
-import { Moment } from "./shown";
+import { Moment } from "./values";
 
-export function LastNote({ last: { at, seen } }: { readonly last: Last }) {
+export function LastSeenNote({ last: { at, seen } }: { readonly last: LastSeen }) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1_000);

@@ -2,14 +2,14 @@
 
 import { describe, expect, it } from "vitest";
 
-import type { Last } from "../src/chain/last";
+import type { LastSeen } from "../src/chain/last-seen";
 import { HearthError } from "../src/core/errors";
 import type { Live } from "../src/ui/context";
-import { isOther, lastShown, shownOf } from "../src/ui/lost";
+import { isOther, lastShown, shownOf } from "../src/ui/unreachable";
 
 const refused = (code: string): Live => ({ state: "refused", error: new HearthError(code, ""), retry: () => undefined, last: undefined });
 const ready = (lost: unknown): Live => ({ state: "ready", lost }) as Live;
-const KEPT = { at: { number: 7 } } as Last;
+const KEPT = { at: { number: 7 } } as LastSeen;
 const HELD = { key: "last/jobs", last: KEPT };
 
 describe("what was kept", () => {

@@ -10,8 +10,8 @@ import { checkModule, checkModuleSize } from "../core/wasm-module";
 import { blocksOf, importTree, limitsOfMarket, readFile, resolve, walk } from "../core/unixfs";
 import { MAX_INPUT_ENTRIES } from "../generated/posting";
 import { Blocks } from "./blocks";
-import type { Opened } from "./local";
-import type { Picked } from "./pick";
+import type { Opened } from "./opened-with";
+import type { Picked } from "./picked-files";
 import { rulesOf } from "./rules";
 import { nameTree, type Progress, put, putTree } from "./upload";
 
@@ -131,7 +131,7 @@ export function giversFor(opened: Opened, gateways: readonly string[]): Blocks {
 
 // Ask for every block of all that a job brings, each hashed, and return how many there are. Throws at the first that nobody has,
 // as `Blocks.source` does.
-export async function requireThere(load: Load, blocks: Blocks, tell: (count: number) => void): Promise<number> {
+export async function requireStored(load: Load, blocks: Blocks, tell: (count: number) => void): Promise<number> {
   const { cid } = await documentBlock(load);
   await blocks.source(cid);
   let count = 1;

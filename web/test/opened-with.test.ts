@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 import { codeOf } from "../src/core/errors";
-import { askLocal, takeToken, whoServes } from "../src/data/local";
+import { askLocal, takeToken, whoServes } from "../src/data/opened-with";
 import { forgetWords, recall } from "../src/data/remember";
 import { stubStorage } from "./storage";
 

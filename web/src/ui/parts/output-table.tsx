@@ -3,11 +3,11 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { counted } from "../../core/counted";
-import { numbersOf, plotOf, type Sheet as Read, sheetOf } from "../../core/sheet";
+import { numbersOf, plotOf, type OutputTable as Read, outputTableOf } from "../../core/output-table";
 import { shownLine } from "../../core/text";
 import { Chart, HIGH } from "./chart";
 import { Failure } from "./failure";
-import { Stranger } from "./shown";
+import { Stranger } from "./values";
 import { Table } from "./table";
 
 interface Props {
@@ -15,7 +15,7 @@ interface Props {
   readonly bytes: Uint8Array;
 }
 
-export function Sheet({ path, bytes }: Props) {
+export function ShownTable({ path, bytes }: Props) {
   const [read, fault] = useMemo(() => tried(path, bytes), [path, bytes]);
   return (
     <section id="sheet" aria-label="A file as a table">
@@ -27,7 +27,7 @@ export function Sheet({ path, bytes }: Props) {
 
 function tried(path: string, bytes: Uint8Array): readonly [Read | undefined, unknown] {
   try {
-    return [sheetOf(path, bytes), undefined];
+    return [outputTableOf(path, bytes), undefined];
   } catch (error) {
     return [undefined, error];
   }

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 
 import type { Standing } from "../../chain/jobs";
 import { labelOfStanding } from "../../chain/jobs";
-import type { Last } from "../../chain/last";
+import type { LastSeen } from "../../chain/last-seen";
 import { fromHex } from "../../core/bytes";
 import { cidOfDigest } from "../../core/cid";
 import { Strays } from "../../core/logs";
@@ -14,22 +14,22 @@ import type { Network } from "../../core/network";
 import { eventsIn } from "../../core/posted";
 import { eventFacts, outcomeLabel } from "../../core/sentences";
 import { unitLabel } from "../../core/state-labels";
-import { LastNote } from "./last";
-import { Amount, Moment, State, Stranger, Whole } from "./shown";
+import { LastSeenNote } from "./last-seen-note";
+import { Amount, Moment, State, Stranger, Whole } from "./values";
 import { Table } from "./table";
 
 interface Props {
-  readonly last: Last;
+  readonly last: LastSeen;
   readonly standing: Standing;
   readonly network: Network;
 }
 
-export function LastJob({ last, standing, network }: Props) {
+export function LastSeenJob({ last, standing, network }: Props) {
   const { posted, view } = standing;
   const events = useMemo(() => [...eventsIn(last.events, network, new Strays())], [last]);
   return (
     <>
-      <LastNote last={last} />
+      <LastSeenNote last={last} />
       <p>
         <State {...labelOfStanding(standing)} />
       </p>

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { Block } from "../src/chain/answers";
 import { marketKey } from "../src/chain/cache";
 import { Jobs, type Standing, stateOfStanding, verdictOfStanding } from "../src/chain/jobs";
-import { type Kind, LastJobs, MOST_ALONE } from "../src/chain/last";
-import { BOUNDS, Shelf } from "../src/chain/shelf";
+import { type Kind, LastSeenJobs, MOST_ALONE } from "../src/chain/last-seen";
+import { BOUNDS, VisitStore } from "../src/chain/visit-store";
 import type { Log } from "../src/core/logs";
 import { chainOf, HEAD, hashOf, network, told } from "./chain";
 import { FakeStore } from "./scripted-chain";
@@ -24,8 +24,8 @@ async function all(): Promise<{ jobs: readonly Standing[]; eventsOf: (one: Stand
 const { jobs, eventsOf } = await all();
 const [first, second] = jobs as [Standing, Standing];
 
-function visit(store: FakeStore, of = network): LastJobs {
-  return new LastJobs(of, marketKey(of), new Shelf(store, { ...BOUNDS, patience: 50 }));
+function visit(store: FakeStore, of = network): LastSeenJobs {
+  return new LastSeenJobs(of, marketKey(of), new VisitStore(store, { ...BOUNDS, patience: 50 }));
 }
 
 async function kept(most = jobs.length): Promise<FakeStore> {
@@ -148,7 +148,7 @@ describe("what was shown last", () => {
   it("is bounded: of jobs alone those that were looked at last", async () => {
     const store = new FakeStore();
     let now = 1_000;
-    const shelf = new LastJobs(network, marketKey(network), new Shelf(store, { ...BOUNDS, patience: 50, now: () => now }));
+    const shelf = new LastSeenJobs(network, marketKey(network), new VisitStore(store, { ...BOUNDS, patience: 50, now: () => now }));
     const look = async (place: number): Promise<void> => {
       now += 1;
       await shelf.keep(`last/job/${hashOf(place)}` as Kind, { at, seen: SEEN, jobs: [first], events: [] });

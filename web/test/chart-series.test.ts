@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { type Bucket, bucketsOf, medianBig, medianOf, quantile, type Step, widthFor } from "../src/core/spread";
+import { type Bucket, bucketsOf, medianBig, medianOf, quantile, type Step, widthFor } from "../src/core/chart-series";
 import { dice } from "./scripted-chain";
 
 describe("medians", () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 
 import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
-import { fourWords, marksOf } from "../src/core/marks";
+import { fourWords, fingerprintOf } from "../src/core/call-fingerprint";
 import { networkOf } from "../src/core/network";
 import { preparedOf } from "../src/core/prepared";
 import { summaryOf } from "../src/core/call-summary";
@@ -37,7 +37,7 @@ describe("a file of prepared calls", () => {
     const calls = await preparedOf(one.text, network);
     const found = calls.map((call) => {
       const { what, rows } = summaryOf(call, network, null);
-      const { hash, job, words } = marksOf(call, network);
+      const { hash, job, words } = fingerprintOf(call, network);
       return { what, rows, data_hash: hash, job: job ?? null, four_words: words ?? null };
     });
     expect(found).toEqual(one.calls);
@@ -46,7 +46,7 @@ describe("a file of prepared calls", () => {
 
 describe("data alone", () => {
   it.each(DATA.alone.map((one, place) => [place, one] as const))("%i has the library's hash and words", (_, one) => {
-    const { hash, job, words } = marksOf(one, NETWORKS[one.network]);
+    const { hash, job, words } = fingerprintOf(one, NETWORKS[one.network]);
     // What the library tells nobody is about no job, and has its hash all the same.
     if ("code" in one) {
       expect([one.code, hash, job, words]).toEqual(["BAD_TX", keccak256(one.data), undefined, undefined]);
@@ -59,12 +59,12 @@ describe("data alone", () => {
   it("of another contract is of no job, whatever it says", () => {
     const [post] = DATA.alone;
     const elsewhere = { to: `0x${"99".repeat(20)}` as const, data: post?.data as Hex };
-    expect(marksOf(elsewhere, NETWORKS.coin).words).toBe(undefined);
+    expect(fingerprintOf(elsewhere, NETWORKS.coin).words).toBe(undefined);
   });
 
   it("that is no call has its hash all the same", () => {
     const data = "0x12345678ff" as const;
-    expect(marksOf({ to: NETWORKS.coin.contracts.JobRegistry, data }, NETWORKS.coin)).toMatchObject({ job: undefined, words: undefined });
+    expect(fingerprintOf({ to: NETWORKS.coin.contracts.JobRegistry, data }, NETWORKS.coin)).toMatchObject({ job: undefined, words: undefined });
   });
 });
 

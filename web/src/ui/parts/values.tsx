@@ -1,7 +1,7 @@
 // How values are shown: exact on hover and in copies, whole where somebody may act on them.
 
 import type { Hex } from "../../core/bytes";
-import type { Shown } from "../../core/explained";
+import type { Shown } from "../../core/state-meanings";
 import type { Asset } from "../../core/units";
 import { formatAmount, showAmount } from "../../core/units";
 import { moment, until } from "../../core/moments";

@@ -1,8 +1,8 @@
 // Who the attesters of a set are, whole.
 
 import type { AttesterSet } from "../../core/attesters";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
-export function Keys({ set }: { readonly set: AttesterSet }) {
+export function AttesterKeys({ set }: { readonly set: AttesterSet }) {
   return <ul>{set.keys.map((key) => <li key={key}><Whole hex={key} /></li>)}</ul>;
 }

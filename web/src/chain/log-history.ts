@@ -6,7 +6,7 @@ import type { Block } from "./answers";
 import { type Filter, type Mark, type Piece, pieces, type Range, type Span } from "./logs";
 import type { Rpc } from "./rpc";
 
-export interface Past {
+export interface LogHistory {
   // Yield every piece of a range, as `pieces` does; a piece may be wider than any provider serves.
   logs(filter: Filter, range: Range, span: Span): AsyncGenerator<Piece>;
   // The seconds of those blocks that are known; `keepTimes` makes more of them known.
@@ -21,7 +21,7 @@ export interface Past {
 }
 
 // The past as providers tell it, of which nothing is kept.
-export function toldAnew(rpc: Rpc): Past {
+export function logsOfProviders(rpc: Rpc): LogHistory {
   return {
     logs: (filter, range, span) => pieces(rpc, filter, range, span),
     times: async () => new Map<Hex, number>(),

@@ -47,7 +47,7 @@ export const BOUNDS: Bounds = { most: 64 * 2 ** 20, patience: 1_500, now: () => 
 
 export type Draft = Omit<Head, "id" | "version" | "size" | "used">;
 
-export class Shelf {
+export class VisitStore {
   // What was used since then is not dropped for something else: one long reading would drop its own beginning.
   readonly since: number;
   #heads: Map<string, Head> | undefined;

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 
 import { counted } from "../src/core/counted";
 import { readCsv } from "../src/core/csv";
-import { isSheet, MOST_BYTES, numbersOf, plotOf, type Sheet, sheetOf } from "../src/core/sheet";
+import { isOutputTable, MOST_BYTES, numbersOf, plotOf, type OutputTable, outputTableOf } from "../src/core/output-table";
 import { refusal } from "./refusal";
 
-const read = (path: string, text: string): Sheet => sheetOf(path, new TextEncoder().encode(text));
+const read = (path: string, text: string): OutputTable => outputTableOf(path, new TextEncoder().encode(text));
 const refused = (path: string, text: string): string | null => refusal(() => read(path, text));
 
 describe("comma-separated values", () => {
@@ -56,13 +56,13 @@ describe("a small output as a table", () => {
 
   it("is refused in a sentence where it is none", () => {
     for (const text of ["", " \n", "[1,", "01", "{'a':1}", "[1]x", '["1]', '"a', "NaN", "1.2.3", "[1 2]"]) expect([text, refused("a.json", text)]).toEqual([text, "NO_TABLE"]);
-    expect(refusal(() => sheetOf("a.csv", new Uint8Array([0xff, 0xfe, 0x41])))).toBe("NO_TABLE");
-    expect(refusal(() => sheetOf("a.csv", new Uint8Array(MOST_BYTES + 1).fill(65)))).toBe("NO_TABLE");
+    expect(refusal(() => outputTableOf("a.csv", new Uint8Array([0xff, 0xfe, 0x41])))).toBe("NO_TABLE");
+    expect(refusal(() => outputTableOf("a.csv", new Uint8Array(MOST_BYTES + 1).fill(65)))).toBe("NO_TABLE");
   });
 
   it("is offered for small files of three kinds", () => {
-    expect([isSheet("/a/b.CSV", 1), isSheet("x.tsv", MOST_BYTES), isSheet("x.json", 0)]).toEqual([true, true, true]);
-    expect([isSheet("x.json", MOST_BYTES + 1), isSheet("x.json.gz", 1), isSheet("csv", 1)]).toEqual([false, false, false]);
+    expect([isOutputTable("/a/b.CSV", 1), isOutputTable("x.tsv", MOST_BYTES), isOutputTable("x.json", 0)]).toEqual([true, true, true]);
+    expect([isOutputTable("x.json", MOST_BYTES + 1), isOutputTable("x.json.gz", 1), isOutputTable("csv", 1)]).toEqual([false, false, false]);
   });
 
   it("does no more work for a hostile one than its bytes are worth", () => {

@@ -15,7 +15,7 @@ import { readFleet } from "./nodes";
 import { type View, viewOf } from "./view";
 
 // A market at one block, as far as a post goes by it.
-export interface Ground {
+export interface PostingGround {
   readonly at: Block;
   readonly overview: Overview;
   readonly nodes: readonly Node[];
@@ -29,13 +29,13 @@ export const immutablesOf = ({ nodeParameters }: Network): Immutables => ({
 });
 
 // Read the market, its nodes and what gas costs at a block. Throws as `Market.read` does.
-export async function readGround(market: Market, at: Block): Promise<Ground> {
+export async function readGround(market: Market, at: Block): Promise<PostingGround> {
   const [{ overview, nodes }, fees] = await Promise.all([readFleet(market, at), readFees(market, at)]);
   return { at, overview, nodes, fleet: fleetOf(nodes, at.time, immutablesOf(market.network)), fees };
 }
 
 // Hold the page's own count of gates against Lens.gates at the same block. Throws RPC_LIES where they differ for a node.
-export async function requireGates(market: Market, { at, overview, nodes }: Ground, terms: Terms, policy: Policy): Promise<void> {
+export async function requireGates(market: Market, { at, overview, nodes }: PostingGround, terms: Terms, policy: Policy): Promise<void> {
   const { network } = market;
   const ask = askOf(terms, policy);
   const immutables = immutablesOf(network);

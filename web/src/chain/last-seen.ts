@@ -14,14 +14,14 @@ import type { Block } from "./answers";
 import { asSent } from "./cache";
 import type { Standing } from "./jobs";
 import { fits } from "./logs";
-import type { Head, Shelf } from "./shelf";
+import type { Head, VisitStore } from "./visit-store";
 
 // Under which names it is kept: the list, and each job whose page was open.
 export type Kind = "last/jobs" | `last/job/${Hex}`;
 
 // Jobs as they stood at a block, and what happened to a job that was kept alone. `seen` is when the page was synced to that
 // block, in milliseconds since the epoch.
-export interface Last {
+export interface LastSeen {
   readonly at: Pick<Block, "number" | "hash" | "time">;
   readonly seen: number;
   readonly jobs: readonly Standing[];
@@ -33,17 +33,17 @@ const MOST = 2 ** 20;
 // Jobs that are kept alone, those that were looked at last.
 export const MOST_ALONE = 32;
 
-export class LastJobs {
+export class LastSeenJobs {
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly network: Network,
     private readonly market: Hex,
-    private readonly shelf: Shelf,
+    private readonly shelf: VisitStore,
   ) {}
 
   // Keep what is shown, in the place of what was kept under that name; resolves once it is kept, or is not.
-  keep(kind: Kind, last: Last): Promise<unknown> {
+  keep(kind: Kind, last: LastSeen): Promise<unknown> {
     // Of a long list the newest jobs are kept, and of a job all or nothing.
     const jobs = [...last.jobs];
     let text = textOf({ ...last, jobs });
@@ -63,7 +63,7 @@ export class LastJobs {
   }
 
   // What was kept under a name; undefined where there is nothing, or anything else than what this page keeps, which is dropped.
-  async read(kind: Kind): Promise<Last | undefined> {
+  async read(kind: Kind): Promise<LastSeen | undefined> {
     const heads = ((await this.shelf.heads(this.market)) ?? []).filter((head) => head.kind === kind);
     // Other tabs keep theirs beside it.
     for (const head of heads.sort((a, b) => b.mark.number - a.mark.number)) {
@@ -83,7 +83,7 @@ export class LastJobs {
 
 const isAlone = ({ kind }: Head): boolean => kind.startsWith("last/job/");
 
-function textOf({ at, seen, jobs, events }: Last): string {
+function textOf({ at, seen, jobs, events }: LastSeen): string {
   const kept = jobs.map(({ posted, header, partial, view }) => ({
     log: asSent(posted.log),
     header: header === null ? null : hexNumber(packHeader(header)),
@@ -94,7 +94,7 @@ function textOf({ at, seen, jobs, events }: Last): string {
 }
 
 // The same as it was kept; undefined for anything else.
-function lastOf(text: string, { mark }: Head, network: Network): Last | undefined {
+function lastOf(text: string, { mark }: Head, network: Network): LastSeen | undefined {
   try {
     const { time, seen, jobs, events } = JSON.parse(text) as Readonly<Record<string, unknown>>;
     if (!isCount(time) || !isCount(seen) || !Array.isArray(jobs)) return undefined;
@@ -112,7 +112,7 @@ function lastOf(text: string, { mark }: Head, network: Network): Last | undefine
   }
 }
 
-function standingOf(raw: Readonly<Record<string, unknown>>, at: Last["at"], network: Network): Standing {
+function standingOf(raw: Readonly<Record<string, unknown>>, at: LastSeen["at"], network: Network): Standing {
   const posted = postOf(raw["log"], at.number, network);
   const header = raw["header"] === null ? null : unpackHeader(wordOf(raw["header"]));
   const partial = raw["partial"] === true;

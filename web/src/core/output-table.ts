@@ -13,17 +13,17 @@ const MOST_CELLS = MOST_BYTES;
 const MOST_STRETCHES = 500;
 
 // Rows of cells, each at most MOST_COLUMNS wide and maybe shorter than the others; `wide` is how many columns there are.
-export interface Sheet {
+export interface OutputTable {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
   readonly wide: number;
 }
 
 // Say whether a file's name and size are of what is shown as a table.
-export const isSheet = (path: string, size: number | bigint): boolean => /\.(?:csv|tsv|json)$/i.test(path) && size <= MOST_BYTES;
+export const isOutputTable = (path: string, size: number | bigint): boolean => /\.(?:csv|tsv|json)$/i.test(path) && size <= MOST_BYTES;
 
 // Read a file by its name. Throws NO_TABLE.
-export function sheetOf(path: string, bytes: Uint8Array): Sheet {
+export function outputTableOf(path: string, bytes: Uint8Array): OutputTable {
   if (bytes.length > MOST_BYTES) throw noTable(`it has more than ${MOST_BYTES} bytes`);
   const text = textOf(bytes);
   if (text.trim() === "") throw noTable("it is empty");
@@ -32,7 +32,7 @@ export function sheetOf(path: string, bytes: Uint8Array): Sheet {
 }
 
 // Return the numbers of a column, null where a cell is empty; undefined where one is no number, or fewer than two are.
-export function numbersOf({ rows }: Sheet, column: number): readonly (number | null)[] | undefined {
+export function numbersOf({ rows }: OutputTable, column: number): readonly (number | null)[] | undefined {
   const found: (number | null)[] = [];
   let count = 0;
   for (const row of rows) {
@@ -101,14 +101,14 @@ function textOf(bytes: Uint8Array): string {
 }
 
 // The first line names the columns where none of its cells is a number, and others follow.
-function ofLines(lines: readonly (readonly string[])[]): Sheet {
+function ofLines(lines: readonly (readonly string[])[]): OutputTable {
   const [first = [], ...rest] = lines;
   const wide = lines.reduce((most, row) => Math.max(most, row.length), 0);
   const named = rest.length > 0 && first.every((cell) => !NUMBER.test(cell.trim()));
   return sheet(named ? first : [], named ? rest : lines, wide);
 }
 
-function sheet(names: readonly string[], rows: readonly (readonly string[])[], wide: number): Sheet {
+function sheet(names: readonly string[], rows: readonly (readonly string[])[], wide: number): OutputTable {
   const columns = Array.from({ length: Math.min(wide, MOST_COLUMNS) }, (_, at) => names[at] || String(at + 1));
   return { columns, rows: rows.map((row) => (row.length > MOST_COLUMNS ? row.slice(0, MOST_COLUMNS) : row)), wide };
 }
@@ -131,7 +131,7 @@ function valueOf(text: string): Value {
   }
 }
 
-function ofJson(text: string): Sheet {
+function ofJson(text: string): OutputTable {
   const value = valueOf(text);
   if (isList(value)) return ofList(value);
   if (!isObject(value)) return sheet(["value"], [[cellOf(value)]], 1);
@@ -140,7 +140,7 @@ function ofJson(text: string): Sheet {
   return sheet(["name", "value"], entries.map(([name, one]) => [name.slice(1), cellOf(one)]), 2);
 }
 
-function ofList(list: readonly Value[]): Sheet {
+function ofList(list: readonly Value[]): OutputTable {
   if (list.length > 0 && list.every(isObject)) {
     const names = new Map<string, number>();
     for (const one of list) for (const name of Object.keys(one)) if (!names.has(name)) names.set(name, names.size);
@@ -157,7 +157,7 @@ function ofList(list: readonly Value[]): Sheet {
 }
 
 // An object of lists: a column each.
-function ofColumns(entries: readonly (readonly [string, readonly Value[]])[]): Sheet {
+function ofColumns(entries: readonly (readonly [string, readonly Value[]])[]): OutputTable {
   const shown = entries.slice(0, MOST_COLUMNS);
   const length = shown.reduce((most, [, list]) => Math.max(most, list.length), 0);
   requireCells(length, shown.length);

@@ -10,12 +10,12 @@ import { accountOf } from "../../core/recipient";
 import { unpackPolicy } from "../../core/words";
 import { save } from "../../data/save";
 import { fileOf, type Ready } from "../../wallet/credit";
-import { requireOwnPlace } from "../../wallet/place";
+import { requireOwnPlace } from "../../wallet/signing-place";
 import { hrefOf } from "../router";
 import { AccountField } from "./account-field";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Amount, Moment, Whole } from "./shown";
+import { Amount, Moment, Whole } from "./values";
 
 interface Props {
   readonly market: Market;

@@ -12,7 +12,7 @@ export type End =
   | "running";
 
 // One attempt of a unit. "let it pass" is a proposal that the node let pass, or that a better node took over.
-export interface Took {
+export interface NodeLease {
   readonly job: Hex;
   readonly index: bigint;
   readonly block: number;
@@ -21,8 +21,8 @@ export interface Took {
 
 // Return what became of each lease and proposal of a node by `now`. Of a job whose terms are not known nobody can say when a proposal
 // lapses, and it is left out.
-export function tookBy(events: Iterable<MarketEvent>, node: number, now: number, terms: (job: Hex) => Terms | undefined): Took[] {
-  const found = new Map<string, Took>();
+export function leasesOfNode(events: Iterable<MarketEvent>, node: number, now: number, terms: (job: Hex) => Terms | undefined): NodeLease[] {
+  const found = new Map<string, NodeLease>();
   const proposed = new Map<string, NodeUnitEvent>();
   for (const event of events) {
     if (event.of !== "node-unit" || event.node !== node) continue;
@@ -44,13 +44,13 @@ export function tookBy(events: Iterable<MarketEvent>, node: number, now: number,
 }
 
 // Count leases by how they ended.
-export function endsOf(took: Iterable<Took>): ReadonlyMap<End, number> {
+export function endsOf(took: Iterable<NodeLease>): ReadonlyMap<End, number> {
   const counts = new Map<End, number>();
   for (const { end } of took) counts.set(end, (counts.get(end) ?? 0) + 1);
   return counts;
 }
 
-function settle(event: NodeUnitEvent | undefined, now: number, terms: (job: Hex) => Terms | undefined, found: Map<string, Took>): void {
+function settle(event: NodeUnitEvent | undefined, now: number, terms: (job: Hex) => Terms | undefined, found: Map<string, NodeLease>): void {
   const known = event === undefined ? undefined : terms(event.jobId);
   if (event === undefined || known === undefined) return;
   const end = windowEnd(unpackUnit(event.word)) + unpackPolicy(known.policy).ackTime;

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { counted } from "../../core/counted";
 import { HearthError } from "../../core/errors";
-import { carOfLoad, giversFor, type Load, putLoad, requireThere } from "../../data/bring";
+import { carOfLoad, giversFor, type Load, putLoad, requireStored } from "../../data/job-data";
 import { sharedOrigin } from "../../data/origin";
 import { save } from "../../data/save";
 import type { Context } from "../context";
@@ -17,7 +17,7 @@ interface Props {
   readonly onThere: () => void;
 }
 
-export function Bring({ context, load, onThere }: Props) {
+export function UploadJobData({ context, load, onThere }: Props) {
   const [said, setSaid] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -38,7 +38,7 @@ export function Bring({ context, load, onThere }: Props) {
   };
   const look = async (): Promise<void> => {
     const givers = giversFor(opened, network?.gateways ?? []);
-    const count = await requireThere(load, givers, (blocks) => setSaid(`looking for its blocks: ${blocks} are there`));
+    const count = await requireStored(load, givers, (blocks) => setSaid(`looking for its blocks: ${blocks} are there`));
     setSaid(`All ${counted(count, "block is", "blocks are")} there, by ${givers.givers.map(({ name }) => name).join(", ")}.`);
     onThere();
   };

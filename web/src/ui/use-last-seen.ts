@@ -4,11 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { Block } from "../chain/answers";
 import type { Standing } from "../chain/jobs";
-import type { Kind, Last } from "../chain/last";
+import type { Kind, LastSeen } from "../chain/last-seen";
 import type { MarketEvent } from "../core/events";
 import type { Live } from "./context";
 import { POLL } from "./live";
-import { isLost, lastShown } from "./lost";
+import { isLost, lastShown } from "./unreachable";
 
 // What is kept is at most so much older than what was shown, in looks.
 const OFTEN = 8;
@@ -33,8 +33,8 @@ export function useKeep(live: Live, kind: Kind | undefined, shown: Shown | undef
 }
 
 // What was kept under the first of these names that has anything; undefined while a provider answers that has not been lost.
-export function useLast(live: Live, ...kinds: readonly Kind[]): Last | undefined {
-  const [held, setHeld] = useState<{ readonly key: string; readonly last: Last }>();
+export function useLastSeen(live: Live, ...kinds: readonly Kind[]): LastSeen | undefined {
+  const [held, setHeld] = useState<{ readonly key: string; readonly last: LastSeen }>();
   const key = kinds.join();
   const lost = isLost(live);
   useEffect(() => {

@@ -1,12 +1,12 @@
 // What a reader compares on another machine before he signs: the hash of a call's data, and four words of its job.
 
 import type { Hex } from "../../core/bytes";
-import type { Marks } from "../../core/marks";
+import type { CallFingerprint } from "../../core/call-fingerprint";
 import type { Network } from "../../core/network";
 import { useLoad } from "../load";
 import { useWallets } from "../wallet";
 import { TEXTS } from "../texts";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
 interface Props {
   readonly call: { readonly to: Hex; readonly data: Hex };
@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function CallMarks({ call, network }: Props) {
-  const read = async (): Promise<Marks> => (await import("../../core/marks")).marksOf(call, network);
+  const read = async (): Promise<CallFingerprint> => (await import("../../core/call-fingerprint")).fingerprintOf(call, network);
   const { value, error } = useLoad(read, `${call.to} ${call.data}`, []);
   if (error !== undefined) return <>not known: this part of the page cannot be loaded</>;
   if (value === undefined) return <>{TEXTS.nothingYet}</>;
