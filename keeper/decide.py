@@ -53,7 +53,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
-from keeper.heirs import hopes
+from keeper.dependents import hopes
 from keeper.match import Bucket, Winner, best_bucket, draw
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 from keeper.trust import JOB_PATIENCE, NODE_PATIENCE, Record

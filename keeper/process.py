@@ -19,8 +19,8 @@ from hearth.daemon.signer import open_sender, read_account, sender_config
 from hearth.market.network import Network
 from hearth.protocol import units
 from keeper.health import KeeperHealth
+from keeper.loop import Keeper
 from keeper.settings import Settings
-from keeper.shell import Keeper
 
 log = structlog.get_logger("keeper")
 

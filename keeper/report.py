@@ -11,7 +11,7 @@ from hearth.protocol.units import Asset, show_amount
 from keeper.actions import Skip, name_of
 from keeper.decide import decide
 from keeper.explain import explain_job
-from keeper.shell import Keeper
+from keeper.loop import Keeper
 
 if TYPE_CHECKING:
     from keeper.reports import DueWork, KeeperExplanation, KeeperWork, Waiting

@@ -24,7 +24,7 @@ from hearth.market.deployment import Step, TxDeployer
 from hearth.market.profiles import PROFILES
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset, amount_at_least, show_amount
-from scripts._shell import (
+from scripts._shared import (
     NETWORKS,
     Command,
     confirm,
@@ -144,7 +144,7 @@ def plan_lines(deployment: Deployment, coin: str) -> Iterator[str]:
     ):
         yield f"  {title} {show_amount(amount, asset)}"
     for step in plan.steps:
-        if step.name in deployment.standing:
+        if step.name in deployment.deployed:
             yield f"  {step.name} stands at {step.address}"
         else:
             yield f"  {step.name} will be {step.address}: about {step.gas:,} gas"

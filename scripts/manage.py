@@ -21,7 +21,7 @@ from hearth.daemon.signer import sender_config
 from hearth.market.changes import GOVERNED
 from hearth.market.reads import Market
 from hearth.protocol import words
-from scripts._shell import (
+from scripts._shared import (
     NETWORKS,
     Command,
     confirm,

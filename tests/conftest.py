@@ -42,7 +42,7 @@ UNIT_FOLDERS = (
 # Groups of a minute and more, the longest first: the run must not end by waiting for one of them.
 LONGEST = (
     "docker",
-    "worker/test_shell.py",
+    "worker/test_loop.py",
     "e2e/test_web_submit.py",
     "e2e/test_web.py",
     "worker/test_take.py",

@@ -94,10 +94,10 @@ def _licenses() -> str:
     return "What Hearth's page is made of, beside Hearth itself (Apache-2.0).\n\n" + "\n----\n\n".join(parts)
 
 
-def differences(built: Path, standing: Path) -> list[str]:
+def differences(built: Path, present: Path) -> list[str]:
     """Return the files that are not the same in both folders."""
     here, there = (
-        {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()} for folder in (built, standing)
+        {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()} for folder in (built, present)
     )
     return [
         str(name)

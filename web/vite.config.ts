@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 // Modules of the first page that other pages use as well.
 const CORE =
-  "bytes|changes|errors|events|lapse|logs|moments|money|numbers|parents|posted|recipient|state-words|stored|text|types|units|view|waits|words";
+  "bytes|changes|errors|events|lapse|logs|moments|money|numbers|parents|posted|recipient|state-labels|stored|text|types|units|view|parent-progress|words";
 const GENERATED = "bounds|changes|contracts|events|sentences|states|text|words";
 
 // What is built is named by its CID, which whoever builds it must get: nothing in it may depend on the machine,

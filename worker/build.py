@@ -50,6 +50,7 @@ from worker.gateway import serving, store_manifest
 from worker.gpu import GpuInfo
 from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
+from worker.loop import Told, Worker
 from worker.machine import announce, home_of, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
 from worker.registered import differences
@@ -66,7 +67,6 @@ from worker.settings import (
     refuse_unknown_runtime,
     runtimes_of,
 )
-from worker.shell import Told, Worker
 from worker.status import read_status
 from worker.volumes import mounted, size_of, volumes_of
 from worker.watch import NEW_OPERATOR, find_node, may_serve, refuse_anothers_node

@@ -15,7 +15,7 @@ from hearth.base.found import WORKER_FILE
 from hearth.cli.leaf import OUT, Leaf, Run
 from hearth.cli.output import check_lines, table, then
 from hearth.cli.root import Group
-from hearth.protocol.state_words import STATE_WORDS
+from hearth.protocol.state_labels import STATE_LABELS
 from hearth.protocol.types import State
 from hearth.protocol.units import format_duration
 from worker.manage import Provider, selftest
@@ -282,7 +282,7 @@ def worker_take(run: Run, job: str, config: Path, unit: int | None) -> None:
     """Take one job by hand: run it, submit it and stop."""
     report = _provider(run, config).take(job, unit=unit)
     name = f"unit {report['unit'] if report['unit'] is not None else 'next'} of job {report['job'][:14]}"
-    state = STATE_WORDS[State.SUBMITTED] if report["state"] == "submitted" else "free to take"
+    state = STATE_LABELS[State.SUBMITTED] if report["state"] == "submitted" else "free to take"
     line = f"{name}: {state}{': ' + report['outcome'] if report['outcome'] else ''}"
     run.out.emit(report, lambda: [line, f"  next: {report['next']}"], [report["job"]])
 
@@ -376,7 +376,7 @@ def worker_status(run: Run, config: Path) -> None:
         ]
         if said is None or not said["alive"]:
             return [*lines, "  no worker runs here: hearth worker start"]
-        from worker.words import hold_lines
+        from worker.reason_texts import hold_lines
 
         lines += [f"  process {said['pid']}, {said['state']}", *map("  {}".format, hold_lines(said))]
         free, reserve = said.get("disk_free"), said.get("disk_reserve", 0)

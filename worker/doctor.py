@@ -23,7 +23,7 @@ from hearth.base.urls import redact_url
 from hearth.chain.follow import witnessed
 from hearth.chain.port import Block, ChainPort
 from hearth.chain.rpc import RpcChain
-from hearth.client.nodes.standing import HOUR, bond_at, covered, longest, mend_of, on_probation, waits_of
+from hearth.client.nodes.obstacles import HOUR, bond_at, covered, longest, mend_of, on_probation, waits_of
 from hearth.config.settings import asset_of
 from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
 from hearth.market.manifest import find_manifest, last_named
@@ -31,11 +31,11 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
-from hearth.protocol.state_words import STATUS_WORDS
+from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
 from hearth.storage import canonical
-from hearth.storage.stores import Store, open_store, strangers_gateway
+from hearth.storage.stores import Store, open_store, provider_gateway
 from worker import gpu
 from worker.cgroups import memory_bytes
 from worker.gateway import serving
@@ -44,7 +44,7 @@ from worker.machine import others, overbooked, room_of, share_of
 from worker.registered import UPDATE, differences, gateway_differences
 from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
-from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, standing
+from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, profile_walls
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
     MEND_CODE,
@@ -127,12 +127,12 @@ def walls_of(settings: Settings, rows: Sequence[Check]) -> list[Wall]:
     wished = settings.offer.runtimes
     walls: list[Wall] = []
     if wished is None or WASM.name in wished:
-        walls += standing(WASM.name, WASM_PROFILE, rows)
+        walls += profile_walls(WASM.name, WASM_PROFILE, rows)
     if wished is None or DOCKER.name in wished:
         # Where no GPU is offered there is no row on how one is given, and nothing that has to stand.
         given = any(row.name == "GPU by CDI" for row in rows)
         rules = [rule for rule in DOCKER_PROFILE if given or rule.name != "gpus"]
-        walls += standing(DOCKER.name, [*rules, OWN_DISK], rows)
+        walls += profile_walls(DOCKER.name, [*rules, OWN_DISK], rows)
     return walls
 
 
@@ -545,7 +545,7 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     short = [one for one in waits_of(node, head.timestamp, parameters, asset) if one["reason"] == "stake"]
     rows += [Check("stake", Level.FAIL, f"{one['text']}, so no work comes", one["next"]) for one in short]
     free = node.stake - node.state.bond
-    text = f"node {node.id} is {STATUS_WORDS[status]}, free stake {show_amount(free, asset)}"
+    text = f"node {node.id} is {STATUS_LABELS[status]}, free stake {show_amount(free, asset)}"
     # Whether it beats is no matter here: a worker need not run yet.
     good = status in (Status.ACTIVE, Status.INACTIVE, Status.PENDING) and not short
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
@@ -623,7 +623,7 @@ def _look_at_reach(settings: Settings, *, local: bool) -> Check:
 
 def _look_at_url(url: str, digest: bytes, *, local: bool) -> Check:
     """Ask a gateway for the manifest's block as a submitter would; without a digest, whether it is a gateway."""
-    store = strangers_gateway(url, local=local)
+    store = provider_gateway(url, local=local)
     try:
         if not digest:
             status = store.status()

@@ -10,7 +10,7 @@ import structlog
 
 from hearth.chain.port import Block
 from hearth.chain.tx import Sender
-from hearth.client.nodes.standing import stake_command
+from hearth.client.nodes.obstacles import stake_command
 from hearth.daemon.chain_clock import ChainClock, Doubt
 from hearth.protocol import formulas
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
@@ -21,9 +21,9 @@ from worker.decide import OWN, Action, Reason, Skip
 from worker.disk import Disk
 from worker.metrics import WorkerMetrics
 from worker.mode import read_mode
+from worker.reason_texts import REASON_TEXTS
 from worker.rows import Row
 from worker.settings import Settings, accepting_at
-from worker.words import WORDS
 
 log = structlog.get_logger("worker")
 
@@ -68,7 +68,7 @@ class Holds:
         before, self.now = self.now, self._why(head, node, settings, disk, funds_short=funds_short, sent=sent)
         if self.now is not before:
             if self.now is not None and self.now not in _TOLD:
-                log.warning("nothing new is taken", reason=self.now.value, why=WORDS[self.now])
+                log.warning("nothing new is taken", reason=self.now.value, why=REASON_TEXTS[self.now])
             elif self.now is None and before not in _TOLD:
                 log.info("new work is taken again")
         return self.now
@@ -175,4 +175,6 @@ def tell_left(steps: Iterable[Action | Skip], rows: Mapping[JobId, Row]) -> None
         reason = Reason(step.reason)
         if reason not in row.told:
             row.told.add(reason)
-            log.info("a job is left alone", job=step.job.hex(), reason=reason.value, why=step.detail or WORDS[reason])
+            log.info(
+                "a job is left alone", job=step.job.hex(), reason=reason.value, why=step.detail or REASON_TEXTS[reason]
+            )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hearth.client.session import Session
     from hearth.market.network import Network
     from hearth.protocol.types import Node, Offer
-    from worker.past import Left
+    from worker.left_node import LeftNode
     from worker.reports import (
         EarningsReport,
         Selftest,
@@ -164,9 +164,9 @@ class Provider:
         return None
 
     @cached_property
-    def _left(self) -> Left | None:
+    def _left(self) -> LeftNode | None:
         """Return this worker's node that left the market last, None where none did."""
-        from worker.past import find_left
+        from worker.left_node import find_left
 
         settings = self.settings
         return find_left(self.session.market, settings.node, self.operator, settings.account.payout)
@@ -433,8 +433,8 @@ class Provider:
 
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
-        from hearth.client.nodes.standing import START
-        from worker.mode import MODE_WORDS, read_mode
+        from hearth.client.nodes.obstacles import START
+        from worker.mode import MODE_LABELS, read_mode
         from worker.status import read_status
 
         home = self.settings.home
@@ -443,8 +443,8 @@ class Provider:
         # A process that runs and does not beat was paused, or something is wrong with it.
         start = START if not alive else "hearth worker resume" if mode != "run" else "hearth worker doctor"
         told = self._workers.status(self.node(), start=start)
-        if mode in MODE_WORDS:
-            told["status_text"] = f"{MODE_WORDS[mode]}, to others {told['status_text']}"
+        if mode in MODE_LABELS:
+            told["status_text"] = f"{MODE_LABELS[mode]}, to others {told['status_text']}"
         return {"schema": "hearth.worker.status/1", **told, "mode": mode, "process": process}
 
     def why(self, job: str) -> WorkerWhy:
@@ -485,18 +485,18 @@ class Provider:
         from hearth.client.reading import JobReader
         from hearth.daemon.ledger import LEDGER_FILE, Ledger
         from hearth.protocol.units import NATIVE, show_amount
-        from worker.past import Left
+        from worker.left_node import LeftNode
         from worker.watch import Watcher
 
         session = self.session
         try:
-            node: Node | Left = self.node()
+            node: Node | LeftNode = self.node()
         except NotFoundError:
             if self._left is None:
                 raise
             node = self._left
-        left_at = node.at if isinstance(node, Left) else None
-        number = node.node if isinstance(node, Left) else node.id
+        left_at = node.at if isinstance(node, LeftNode) else None
+        number = node.node if isinstance(node, LeftNode) else node.id
         watcher = Watcher(session.market, number)
         watcher.sync()
         books = watcher.earnings

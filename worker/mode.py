@@ -10,7 +10,7 @@ from hearth.base.files import replace_text
 
 CONTROL_FILE: Final = "control.json"
 MODES: Final = ("run", "pause", "drain")
-MODE_WORDS: Final = {"pause": "paused", "drain": "draining"}
+MODE_LABELS: Final = {"pause": "paused", "drain": "draining"}
 """What a worker's owner reads of it beside the chain's word: nobody else knows of it."""
 
 

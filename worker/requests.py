@@ -40,8 +40,8 @@ from hearth.base.errors import (
 from hearth.base.failpoints import fp
 from hearth.base.files import make_private, replace_text
 from hearth.base.locks import FileLock
-from hearth.base.strangers import read_json
 from hearth.base.text import plain
+from hearth.base.untrusted_json import read_json
 from hearth.chain.port import Call, hex_of, refused
 from hearth.chain.tx import Sent
 from hearth.chain.tx_journal import TxState

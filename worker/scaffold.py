@@ -150,7 +150,7 @@ def _warn_of_bond(session: Session, ask: int) -> None:
 
     Where no RPC answers nothing is known of the market's bonds: whoever registers is told.
     """
-    from hearth.client.nodes.standing import short_of
+    from hearth.client.nodes.obstacles import short_of
 
     with suppress(ChainError):
         policy, least = session.market.policies().policy, session.network.node_parameters.minimum_stake

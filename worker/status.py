@@ -20,7 +20,7 @@ from worker.disk import Disk
 from worker.holds import Holds
 from worker.home import runs_as
 from worker.mode import read_mode
-from worker.words import WORDS
+from worker.reason_texts import REASON_TEXTS
 
 if TYPE_CHECKING:
     from worker.reports import SkipReason, WorkerFacts, WorkerProcess
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STATUS_FILE: Final = "status.json"
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
-STATUS_WORDS: Final = 500
+STATUS_TEXT_CHARS: Final = 500
 """Characters of what a store says."""
 
 
@@ -99,7 +99,7 @@ def facts_of(
         "credit": str(snapshot.credit),
         "disk_free": disk.free,
         "disk_reserve": disk.reserve,
-        "store_refusal": brief(one_line(holds.refusal), STATUS_WORDS),
+        "store_refusal": brief(one_line(holds.refusal), STATUS_TEXT_CHARS),
         "gas_capped": holds.capped,
         "gateways": list(gateways),
         "attempts": [
@@ -136,4 +136,4 @@ def _reasons_of(steps: Iterable[Action | Skip], watcher: Watcher) -> dict[str, l
 
 def _line(reason: Gate | Reason, detail: str = "", index: int | None = None) -> SkipReason:
     """Return why a unit is left alone, for no index a whole job; a reason without detail is said in its own words."""
-    return {"index": index, "reason": reason.name.lower(), "detail": plain(detail or WORDS[reason])}
+    return {"index": index, "reason": reason.name.lower(), "detail": plain(detail or REASON_TEXTS[reason])}

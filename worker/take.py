@@ -35,8 +35,8 @@ from worker.decide import (
 )
 from worker.home import is_running
 from worker.journal import AttemptRow, Phase
-from worker.shell import Look, Worker
-from worker.words import WORDS
+from worker.loop import Look, Worker
+from worker.reason_texts import REASON_TEXTS
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
@@ -287,7 +287,7 @@ class Take:
             # The worker does not follow such a job, which is no news to whoever asks for it.
             skip = Skip(self.wanted.job, self.wanted.index, gate)
         job, reason = job_hex(self.wanted.job)[:14], skip.reason
-        words = WORDS[reason]
+        words = REASON_TEXTS[reason]
         if skip.detail:
             words += f" ({skip.detail})"
         if reason in _OFFER:

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
 from hearth.base.http import CutOff, Host, pieces
-from hearth.base.strangers import read_json
+from hearth.base.untrusted_json import read_json
 from hearth.base.urls import Secrets, each_text, secrets_of_url
 from hearth.chain.answers import MALFORMED, ProviderFailed, TooMuch, failure_of, retry_after
 

@@ -16,7 +16,7 @@ from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.job.results import unread_error
 from hearth.client.views import FINISHED, moment, quarantine_words
-from hearth.protocol.state_words import JOB_WORDS
+from hearth.protocol.state_labels import JOB_LABELS
 from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ ALLOW_OUTSIDE = click.option(
 ALLOW_PRIVATE = click.option(
     "--allow-private", is_flag=True, help="Bring what URLs in a private network answer too; each host is listed."
 )
-STATE_HELP = f"Only jobs in this state: {', '.join(JOB_WORDS)}, or ended; or by the chain's name."
+STATE_HELP = f"Only jobs in this state: {', '.join(JOB_LABELS)}, or ended; or by the chain's name."
 WORKER_DECIDES = "any worker may refuse it by settings of its own; its owner sees why: hearth worker why JOB"
 NO_TAKER = "hearth offers; hearth submit FILE --anyway posts it all the same"
 POST_ANYWAY = "hearth submit FILE --anyway posts a job that waits for one"

@@ -59,7 +59,7 @@ class NodeGateways:
 
     def _open(self, node: NodeId) -> Store | None:
         """Return the gateways that a node's manifest names; None where there is none, or it cannot be had."""
-        from hearth.storage.stores import StrangersStore
+        from hearth.storage.stores import ProviderGateways
 
         tell = self._session.tell
         try:
@@ -75,7 +75,7 @@ class NodeGateways:
             return None
         what = f"no store here has what node {node} made: the gateways that it names are asked"
         tell("note", {"text": f"{what}, {len(gateways)} in all"})
-        return StrangersStore(
+        return ProviderGateways(
             f"node {node}",
             gateways,
             local=self._session.local,

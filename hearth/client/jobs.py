@@ -20,7 +20,7 @@ from hearth.client.job.topping_up import top_up
 from hearth.client.posting.post import Posting
 from hearth.client.reading import JobReader
 from hearth.client.views import JobView, event_facts, job_hex, strays_in
-from hearth.protocol.state_words import JOB_WORDS, counted
+from hearth.protocol.state_labels import JOB_LABELS, counted
 
 if TYPE_CHECKING:
     from hearth.base.files import AnyPath
@@ -208,13 +208,14 @@ class Jobs:
     ) -> JobList:
         """Return the jobs of this account, or of everyone, newest first, optionally in one state.
 
-        `state` is a word of `state_words.JOB_WORDS`, "ended" for any that has ended, or the chain's name of one. `name`
-        is a part of their names, in small letters or capitals: a job whose name is not read is left out, and counted.
-        `last` looks at so many of everyone's newest jobs alone, and reads the blocks of their posts, not all logs.
+        `state` is a word of `state_labels.JOB_LABELS`, "ended" for any that has ended, or the chain's name of one.
+        `name` is a part of their names, in small letters or capitals: a job whose name is not read is left out, and
+        counted. `last` looks at so many of everyone's newest jobs alone, and reads the blocks of their posts, not all
+        logs.
         Raises UsageError for a state that there is not, ChainError.
         """
-        if state is not None and state not in (*STATES, *JOB_WORDS):
-            known = ", ".join((*JOB_WORDS, "ended"))
+        if state is not None and state not in (*STATES, *JOB_LABELS):
+            known = ", ".join((*JOB_LABELS, "ended"))
             raise UsageError(f'"{state}" is no state', hint=f"states: {known}; hearth jobs --help")
         if last is not None and last < 1:
             raise UsageError(f"last is at least 1, not {last}", hint="leave last out, for all jobs")
@@ -311,7 +312,7 @@ class Jobs:
         if not can_be or not (sent or dry_run):
             why = "was cancelled, since it moved first" if can_be else "can be cancelled"
             raise RefusedError(
-                f"nothing in job {name} {why}: its state is {view.words[1]}",
+                f"nothing in job {name} {why}: its state is {view.labels[1]}",
                 hint=f"hearth job show {name}",
                 code="NOTHING_TO_CANCEL",
             )
@@ -330,7 +331,7 @@ class Jobs:
         if not wanted:
             name = job_hex(view.posted.job_id)[:14]
             raise RefusedError(
-                f"job {name} has no submitted result to accept: its state is {view.words[1]}",
+                f"job {name} has no submitted result to accept: its state is {view.labels[1]}",
                 hint=f"hearth job show {name}",
                 code="NOTHING_TO_ACCEPT",
             )
@@ -369,7 +370,7 @@ class Jobs:
         name = job_hex(posted.job_id)[:14]
         if not view.blocked:
             raise RefusedError(
-                f"job {name} waits for no other job: its state is {view.words[1]}",
+                f"job {name} waits for no other job: its state is {view.labels[1]}",
                 hint=f"hearth job show {name}",
                 code="NOT_BLOCKED",
             )
@@ -435,7 +436,7 @@ def _dry() -> UsageError:
 
 def _stands(view: JobView, state: str) -> bool:
     """Say whether a job is in a state that somebody asks for: by its word, by the chain's name, or "ended" at all."""
-    return state in (view.words[0], view.state) or (state == "ended" and view.finished)
+    return state in (view.labels[0], view.state) or (state == "ended" and view.finished)
 
 
 def _acted(action: Literal["cancel", "accept"], view: JobView, sent: list[Transaction], *, dry_run: bool) -> JobAction:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from hearth.base.errors import UsageError
 from hearth.base.files import AnyPath, path_of
-from hearth.client.audit.snapshot import SnapshotWriter
+from hearth.client.audit.history_file import HistoryWriter
 from hearth.client.audit.verify import Verifier
 from hearth.client.face import refusing
 from hearth.client.governance.changes import change_rows, read_changes
 from hearth.client.governance.parameters import NODE_UNITS, POLICY_UNITS, in_words, unit_of
 from hearth.client.reading import market_events
 from hearth.client.views import event_facts, strays_in
-from hearth.protocol.state_words import STATUS_WORDS, counted
+from hearth.protocol.state_labels import STATUS_LABELS, counted
 
 if TYPE_CHECKING:
     from hearth.client.jobs import Jobs
@@ -74,7 +74,7 @@ class Net:
             "escrow_balance": str(seen.held),
             "escrow_text": self.session.amount(seen.held),
             "workers": {status.name.lower(): states[status] for status in Status if states[status]},
-            "workers_text": counted({STATUS_WORDS[status]: states[status] for status in Status if states[status]}),
+            "workers_text": counted({STATUS_LABELS[status]: states[status] for status in Status if states[status]}),
             "slots": sum(node.offer.slots for node in nodes if int(node.operator, 16)),
             "busy": sum(node.state.busy for node in nodes),
             "jobs": len(views),
@@ -100,7 +100,7 @@ class Net:
                 {
                     "node": node.id,
                     "status": status.name.lower(),
-                    "status_text": STATUS_WORDS[status],
+                    "status_text": STATUS_LABELS[status],
                     "owner": node.owner,
                     "operator": node.operator,
                     "stake": str(node.stake),
@@ -192,4 +192,4 @@ class Net:
         Raises BadDestination where the file exists or cannot be written, ChainError NOT_FINAL while the chain is too
         short, REORG where it dropped that block meanwhile.
         """
-        return SnapshotWriter(self.session).write(path_of(file))
+        return HistoryWriter(self.session).write(path_of(file))

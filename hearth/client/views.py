@@ -67,7 +67,7 @@ from hearth.market.events import (
 )
 from hearth.market.reads import Posted, UnitView
 from hearth.protocol import formulas, words
-from hearth.protocol.state_words import STATE_WORDS, STATUS_WORDS, array_words, unit_words
+from hearth.protocol.state_labels import STATE_LABELS, STATUS_LABELS, array_label, unit_label
 from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
@@ -89,12 +89,12 @@ if TYPE_CHECKING:
     from hearth.market.strays import Strays
 
 YEAR_10000 = 253_402_300_800
-_TAKES = (STATUS_WORDS[Status.ACTIVE], STATUS_WORDS[Status.SLASHED])
+_TAKES = (STATUS_LABELS[Status.ACTIVE], STATUS_LABELS[Status.SLASHED])
 LONG_SECONDS = 60
 """A result that waits longer for its settlement is not waited for."""
 FINISHED = "finished"
 """What is next for a unit that has ended."""
-OUTCOME_WORDS = {
+OUTCOME_LABELS = {
     Outcome.NONE: "without an outcome",  # no contract settles so, but what an RPC says is not vouched for
     Outcome.OK: "ok",
     Outcome.EXIT: "failed: the program ended with an error or without its outputs",
@@ -195,22 +195,22 @@ class JobView:
     @property
     def tally(self) -> dict[str, int]:
         """Count the leases by what people read of them, those that nobody touched included."""
-        found = Counter(unit_words(unit) for unit in self.units)
+        found = Counter(unit_label(unit) for unit in self.units)
         never = self.terms.leases - len(self.units)
         if never:
             closed = self.header is not None and self.header.closed
-            found[STATE_WORDS[State.CANCELLED if closed else State.BLOCKED if self.blocked else State.OPEN]] += never
+            found[STATE_LABELS[State.CANCELLED if closed else State.BLOCKED if self.blocked else State.OPEN]] += never
         return dict(found)
 
     @property
-    def words(self) -> tuple[str, str]:
+    def labels(self) -> tuple[str, str]:
         """Return the word for how the job stands as a whole, and the same as people read it: "2 of 8 units failed"."""
         if self.header is None:
-            return (word := unit_words(self.units[0])), word
+            return (word := unit_label(self.units[0])), word
         if self.finished:
             needed = self.terms.quorum if self.terms.replicas > 1 else self.terms.leases
-            return array_words(self.tally, self.terms.leases, needed)
-        word = STATE_WORDS[State[self.state.upper()]]
+            return array_label(self.tally, self.terms.leases, needed)
+        word = STATE_LABELS[State[self.state.upper()]]
         return word, word
 
     @property
@@ -303,7 +303,7 @@ def node_words(row: NetWorker | NodeStatus) -> str:
 def quarantine_words(row: OfferRow | NetWorker | NodeStatus) -> str:
     """Return until when a node is in quarantine; empty where it is in none."""
     at = row["quarantined_until"]
-    return f"{STATUS_WORDS[Status.SLASHED]} until {moment(at)}" if at else ""
+    return f"{STATUS_LABELS[Status.SLASHED]} until {moment(at)}" if at else ""
 
 
 def next_step(
@@ -492,12 +492,12 @@ def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
         whole = f"{format_duration(unit.seconds)} in all, until {moment(unit.deadline_at)}"
         return f"topped up for {show_amount(event.amount, asset)}: {whole}"
     if isinstance(event, Submitted):
-        return f"{node} submitted: {OUTCOME_WORDS[unit.outcome]}, result {result_cid(event.result)}"
+        return f"{node} submitted: {OUTCOME_LABELS[unit.outcome]}, result {result_cid(event.result)}"
     if isinstance(event, Settled | Finished):
         how = "submitted and settled" if isinstance(event, Finished) else "settled"
         earned = f"{node}'s owner earned {_net(event.pay, event.fee, asset)}"
         result = f", result {result_cid(event.result)}" if isinstance(event, Finished) else ""
-        return f"{how} ({OUTCOME_WORDS[unit.outcome]}), {earned}{result}"
+        return f"{how} ({OUTCOME_LABELS[unit.outcome]}), {earned}{result}"
     if isinstance(event, Declined):
         return f"{node} gave it back; {reopened}"
     if isinstance(event, GaveUp):
@@ -526,7 +526,7 @@ def _ruled_text(event: Ruled, unit: Unit, asset: Asset) -> str:
         return f"the judge rejected node {event.node}'s result: refunded, its bond of {taken} lost"
     earned = f"node {event.node}'s owner earned {_net(event.pay, event.fee, asset)}"
     if verdict is Ruling.CONFIRM:
-        return f"the judge confirmed it ({OUTCOME_WORDS[unit.outcome]}), {earned}"
+        return f"the judge confirmed it ({OUTCOME_LABELS[unit.outcome]}), {earned}"
     return f"the judge could not tell: refunded but for the start fee, {earned}"
 
 

@@ -271,7 +271,7 @@ def found_network(settings: Settings, path: Path, why: str, *, named: str = "") 
 
     Raises ConfigError, UNKNOWN_FILE for a found one that nobody vouched for.
     """
-    from hearth.base.strangers import read_json
+    from hearth.base.untrusted_json import read_json
     from hearth.market.network import network_in, read_network
 
     raw = read_network(path)

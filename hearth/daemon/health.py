@@ -23,7 +23,7 @@ from typing import Any, Final
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 
-from hearth.base.crowd import CrowdServer, Limits
+from hearth.base.bounded_server import BoundedServer, Limits
 from hearth.base.errors import ConfigError
 
 Pages = Mapping[str, Callable[[], Any]]
@@ -68,7 +68,7 @@ class Health:
         return (alive and not self.unready, (self.unready or "ready") if alive else why)
 
 
-class _Probes(CrowdServer):
+class _Probes(BoundedServer):
     """Answer probes and scrapers; who has not asked and taken the answer within MAX_SECONDS is ended."""
 
     def limits(self) -> Limits:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError, UsageError
 from hearth.base.failpoints import fp
 from hearth.base.files import flush_folder, replace_text
-from hearth.base.strangers import read_json
+from hearth.base.untrusted_json import read_json
 from hearth.chain.port import Call, ChainPort
 from hearth.chain.tx import ROLLUP_MARGIN, SenderConfig
 from hearth.market.calls import token_call
@@ -79,7 +79,7 @@ class Deployment:
     plan: DeploymentPlan
     since: int
     resumed: bool
-    standing: frozenset[str]
+    deployed: frozenset[str]
     balance: int
     gas: int
     fee_now: int
@@ -164,14 +164,14 @@ def prepare(
         guardian=wish.guardian,
         per_ether=wish.per_ether,
     )
-    standing = frozenset(step.name for step in plan.steps if raw is not None and port.code(step.address))
-    if not standing:
+    deployed = frozenset(step.name for step in plan.steps if raw is not None and port.code(step.address))
+    if not deployed:
         _check_asset(wish.asset, port)
         port.call(Call(None, plan.steps[0].code, label="deploy.Escrow"), sender=deployer)
     fees = port.fees()
-    gas = sum(step.gas for step in plan.steps if step.name not in standing)
+    gas = sum(step.gas for step in plan.steps if step.name not in deployed)
     most = min(config.max_fee, 2 * fees.base_fee + fees.priority_fee)
-    beside = port.rollup_fee(b"".join(step.code for step in plan.steps if step.name not in standing), gas)
+    beside = port.rollup_fee(b"".join(step.code for step in plan.steps if step.name not in deployed), gas)
     deployment = Deployment(
         wish=wish,
         path=path,
@@ -180,7 +180,7 @@ def prepare(
         plan=plan,
         since=since,
         resumed=raw is not None,
-        standing=standing,
+        deployed=deployed,
         balance=port.balance(deployer),
         gas=gas,
         fee_now=gas * (fees.base_fee + fees.priority_fee) + beside,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import read_bounded, replace_text
-from hearth.base.strangers import MAX_BYTES, read_json
+from hearth.base.untrusted_json import MAX_BYTES, read_json
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS
 from hearth.protocol.units import NATIVE, Asset

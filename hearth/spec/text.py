@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hearth.base.errors import SpecError
-from hearth.base.strangers import refuse_deep
+from hearth.base.untrusted_json import refuse_deep
 from hearth.spec import rules
 from hearth.spec.examples import EXAMPLES
 from hearth.spec.problems import Location, Problem, Source

@@ -12,8 +12,8 @@ import json
 from typing import Any
 
 from hearth.base.errors import BadCid, BadDocument, TooLarge
-from hearth.base.strangers import refuse_deep
 from hearth.base.text import plain
+from hearth.base.untrusted_json import refuse_deep
 from hearth.storage import cid
 from hearth.storage.cid import Cid
 

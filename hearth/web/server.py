@@ -20,7 +20,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Final, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
-from hearth.base.crowd import CrowdHandler, CrowdServer, Limits
+from hearth.base.bounded_server import BoundedHandler, BoundedServer, Limits
 from hearth.base.errors import BadCid, BlockCorrupt, BlockMissing, ConfigError, StorageError, TooLarge
 from hearth.storage import cid as cids
 from hearth.storage.stores import Store
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-class WebServer(CrowdServer):
+class WebServer(BoundedServer):
     """Serve the page on loopback while the context is open; `port` 0 picks a free one.
 
     `name` is the page's own under localhost; None serves it at 127.0.0.1, an origin that it shares with whoever serves
@@ -138,7 +138,7 @@ class WebServer(CrowdServer):
         return {"served_by": "hearth web", "network": self.served.name, "writable": self.served.writable}
 
 
-class _Other(CrowdServer):
+class _Other(BoundedServer):
     """The same port by IPv6, whose connections are the page's.
 
     A browser asks at either address. Were this one free, another user of the machine could serve it, and his would be
@@ -170,7 +170,7 @@ class _Other(CrowdServer):
         self._page.process_request(request, client_address)
 
 
-class _Handler(CrowdHandler):
+class _Handler(BoundedHandler):
     server: WebServer
     head_bytes: ClassVar[int] = HEAD_BYTES
 

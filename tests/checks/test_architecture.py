@@ -80,7 +80,7 @@ def test_where_a_change_goes__what_a_row_names__is_there(change: str, files: str
     [
         ("`worker/decide/configuration.py`", "worker/decide/configuration.py is not there"),
         ("`worker/decide/policy.py:Config`", "worker/decide/policy.py:Config: nothing of that name"),
-        ("`worker/words.py:WORDS`, and there `_WORDS`", "_WORDS: nothing of that name"),
+        ("`worker/reason_texts.py:REASON_TEXTS`, and there `_WORDS`", "_WORDS: nothing of that name"),
         ("`worker/take.py`, `policy.py`", "policy.py is not there"),
         ("`worker/take.py`, ROOMS", "docs/ROOMS.md is not there"),
         ("`make artefacts`", "make artefacts: no such target"),

@@ -24,7 +24,7 @@ PLACES = {
         "the sockets under it, to addresses that were looked at",
         {"socket", "getaddrinfo", "peer.connect"},
     ),
-    "hearth/base/crowd.py": (
+    "hearth/base/bounded_server.py": (
         "answers, and asks nobody",
         {"ThreadingHTTPServer", "BaseHTTPRequestHandler", "LineTooLong"},
     ),
@@ -46,7 +46,7 @@ PLACES = {
     ),
     "worker/runtimes/docker_images.py": ("the container engine of this machine", {"CancellableStream"}),
     "worker/runtimes/wasm.py": ("waits for the pipe of a child", {"DefaultSelector"}),
-    "scripts/_shell.py": (
+    "scripts/_shared.py": (
         "ape's own command line and keys; what is sent goes through our chain port",
         {"ConnectedProviderCommand", "load", "create_transaction"},
     ),

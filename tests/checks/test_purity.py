@@ -170,12 +170,12 @@ def test_pure_modules__promised_ones__are_among_them(promised: str) -> None:
         ("import numpy as np\nLOT = np.random.random()\n", "uses np.random"),
         ("TEXT = open('f').read()\n", "uses open"),
         ("from pathlib import Path\n", "imports pathlib"),
-        ("from keeper.shell import KeeperShell\n", "keeper/shell.py imports time"),
-        ("from keeper import shell\n", "keeper/shell.py imports time"),
+        ("from keeper.loop import KeeperShell\n", "keeper/loop.py imports time"),
+        ("from keeper import loop\n", "keeper/loop.py imports time"),
     ],
 )
 def test_faults_of__module_with_a_clock_a_file_or_chance__are_named(tmp_path: Path, text: str, fault: str) -> None:
-    for name in ("keeper/core.py", "keeper/shell.py"):
+    for name in ("keeper/core.py", "keeper/loop.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text('"""Decide: pure."""\nimport time\n')
     core = tmp_path / "keeper" / "core.py"
@@ -190,5 +190,5 @@ def test_faults_of__import_for_types_only__is_none(tmp_path: Path) -> None:
 
 
 def test_faults_of__shell_next_to_a_core__are_many() -> None:
-    for shell in ("keeper/shell.py", "worker/shell.py"):
-        assert any("imports time" in fault for fault in faults_of(ROOT / shell, ROOT))
+    for loop in ("keeper/loop.py", "worker/loop.py"):
+        assert any("imports time" in fault for fault in faults_of(ROOT / loop, ROOT))

@@ -15,7 +15,7 @@ SERVERS: Final = {
     " by its hash, and is read alone; what it costs is bounded: tests/storage/test_stores_gateway.py",
 }
 """By file and class, whom it answers and where that is tried."""
-BASES: Final = {"BaseServer", "TCPServer", "UDPServer", "HTTPServer", "ThreadingHTTPServer", "CrowdServer"}
+BASES: Final = {"BaseServer", "TCPServer", "UDPServer", "HTTPServer", "ThreadingHTTPServer", "BoundedServer"}
 LISTENS: Final = {"listen", "create_server", "start_server", "start_unix_server", "start_http_server", "make_server"}
 
 
@@ -28,7 +28,7 @@ def test_servers__each_class_and_each_socket_that_listens__says_whom_it_answers(
                 found.add((name, node.name))
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in LISTENS:
                 listening.add(ast.unparse(node.func))
-    crowd = ("hearth/base/crowd.py", "CrowdServer")
-    assert found - {crowd} == set(SERVERS)
+    base = ("hearth/base/bounded_server.py", "BoundedServer")
+    assert found - {base} == set(SERVERS)
     # None listens but by those classes; a reloader listens for a signal.
     assert listening == {"reloader.listen"}

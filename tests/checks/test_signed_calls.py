@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from hearth.client.explain.call_summary import SUMMARIES
 from hearth.client.explain.calldata import CALLS, OTHERS
-from hearth.client.explain.moves import MOVES
-from hearth.client.explain.told import TELLERS
+from hearth.client.explain.money_moves import MOVES
 from tests.kit.evm import ROOT
 from tools.web_tables import _abi
 
@@ -21,7 +21,7 @@ def named(table: dict[str, object]) -> set[tuple[str, str]]:
 def test_calls__each_that_is_explained__has_its_sentence_and_its_money() -> None:
     read = named({**CALLS}) | named({**OTHERS})
 
-    assert set(TELLERS) == read
+    assert set(SUMMARIES) == read
     assert set(MOVES) == read
 
 

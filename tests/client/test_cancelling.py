@@ -91,7 +91,7 @@ def test_cancel__a_unit_that_moved_meanwhile__is_looked_at_again() -> None:
 
 def test_jobs_cancel__result_that_came_first__is_no_cancelled_job() -> None:
     done = view(Unit(state=State.SUBMITTED, node=3))
-    done.words, seen = ("result in", "result in"), []
+    done.labels, seen = ("result in", "result in"), []
     reads = Reads([done], moved=(0,))
     reads.session.require_funds = lambda *_, **__: None
     reads.session.records = SimpleNamespace(mark_seen=seen.append)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hearth.base.errors import BadDocument, ChainError, ConfigError, StorageError, UsageError
 from hearth.chain.port import Log
 from hearth.client.audit.verify import Books
-from hearth.client.job.gates import GATE_WORDS, workers_in_words
+from hearth.client.job.gates import GATE_LABELS, workers_in_words
 from hearth.client.job.results import Results, UnitResult, _end_words, check_result, kept_until, nothing_left, words_in
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight
@@ -24,7 +24,7 @@ from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of
 from hearth.client.reading import JobReader
 from hearth.client.records import Records, terms_of
 from hearth.client.session import Session
-from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until, verification
+from hearth.client.views import OUTCOME_LABELS, JobView, event_facts, moment, next_step, until, verification
 from hearth.config.settings import Settings
 from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Ruled, Split, Withdrawn
@@ -290,12 +290,12 @@ def test_summary__outcome_of_several_ends__is_told_by_its_result() -> None:
         ("output_missing", 0, "failed: the program left less than the outputs that it must"),
         ("output_over_cap", 0, "failed: the program left more than its outputs may have"),
         ("exit", 3, "failed: the program ended with exit code 3"),
-        ("exit", None, OUTCOME_WORDS[Outcome.EXIT]),
+        ("exit", None, OUTCOME_LABELS[Outcome.EXIT]),
     ):
         document = {"status": status, "exit_code": code, "outputs": None}
         assert _end_words(UnitResult(0, Outcome.EXIT, State.SETTLED, b"", b"", document)) == said
     document = {"status": "trap", "exit_code": None, "outputs": None}
-    assert _end_words(UnitResult(0, Outcome.TRAP, State.SETTLED, b"", b"", document)) == OUTCOME_WORDS[Outcome.TRAP]
+    assert _end_words(UnitResult(0, Outcome.TRAP, State.SETTLED, b"", b"", document)) == OUTCOME_LABELS[Outcome.TRAP]
 
 
 def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> None:
@@ -321,8 +321,8 @@ def test_fingerprint__billing_of_our_choice__finds_a_job_that_was_posted_when_th
 
 def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
     node_gates = set(Gate) - {Gate.FITS, Gate.NO_TIME, Gate.NOT_OPEN}
-    assert node_gates == set(GATE_WORDS)
-    assert set(OUTCOME_WORDS) == set(Outcome)
+    assert node_gates == set(GATE_LABELS)
+    assert set(OUTCOME_LABELS) == set(Outcome)
 
 
 @given(

@@ -24,7 +24,7 @@ from hearth.market.manifest import Manifest
 from hearth.protocol import words
 from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Unit, UnitFlag
 from hearth.storage import canonical
-from hearth.storage.stores import MemoryStore, strangers
+from hearth.storage.stores import MemoryStore, provider_gateways
 from hearth.storage.stores.gateway_server import GatewayServer
 from tests.client.test_parents import Place
 from tests.kit import build
@@ -180,7 +180,7 @@ def test_results__gateways_of_many_nodes__a_bound_on_how_many_are_asked(monkeypa
 
 def test_results__gateways_that_stall__cost_a_command_bounded_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cheats gain by silence, with as many nodes as they like: the patience of one command, once."""
-    monkeypatch.setattr(strangers, "BLOCK_SECONDS", 0.2)
+    monkeypatch.setattr(provider_gateways, "BLOCK_SECONDS", 0.2)
     monkeypatch.setattr(subject, "IN_VAIN_SECONDS", 1.0)
     market = Market(*range(3, 23))
     with answering(lambda handler: time.sleep(20)) as port:

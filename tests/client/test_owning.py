@@ -13,7 +13,7 @@ import pytest
 from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import ConfigError, FundsError, HearthError, RefusedError, UsageError
-from hearth.base.strangers import MAX_BYTES
+from hearth.base.untrusted_json import MAX_BYTES
 from hearth.chain.tx import Sender, Sent
 from hearth.client.prepared import Prepared
 from hearth.client.reports import OwnerAction

@@ -14,7 +14,7 @@ import pytest
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.chain import keys
 from hearth.chain.port import Call
-from hearth.client.nodes.standing import HOUR, dearest
+from hearth.client.nodes.obstacles import HOUR, dearest
 from hearth.client.nodes.workers import Workers
 from hearth.client.reading import JobReader
 from hearth.client.session import Session

@@ -137,7 +137,7 @@ def test_server__all_are_being_answered__the_next_one_is_closed_and_nobody_is_cu
         for wire in asking:
             wire.sendall(b"GET /slow HTTP/1.0\r\nHost: localhost\r\n\r\n")
         end = time.monotonic() + 10
-        while sum(guest.served for guest in server._server.guests.values()) < MAX_CONNECTIONS:
+        while sum(one.served for one in server._server.connections.values()) < MAX_CONNECTIONS:
             assert time.monotonic() < end
             time.sleep(0.01)
         late = silent(server)

@@ -145,7 +145,7 @@ def test_deploy__a_nonce_is_taken_meanwhile__signs_nothing_until_it_is_given_up(
     assert killed_at("m9.mined@deploy.Escrow", url, tmp_path, 5)
     key = KeyFile("deployer", account.address.lower(), tmp_path / "keys" / "deployer.json")
     deployment = prepare(WISH, chain, key.address, tmp_path / "networks" / "mine.json", CONFIG)
-    assert deployment.resumed and deployment.standing == {"Escrow"}
+    assert deployment.resumed and deployment.deployed == {"Escrow"}
     with open_sender(
         chain, deployment, key, account, home=tmp_path / "state", user_home=tmp_path, config=CONFIG
     ) as sender:
@@ -314,7 +314,7 @@ def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twic
 
     unasked = scripts(*words)
     assert unasked.exit_code == 3 and "next: use --yes" in unasked.output
-    with mock.patch("scripts._shell.on_terminal", return_value=True):
+    with mock.patch("scripts._shared.on_terminal", return_value=True):
         declined = scripts(*words, answer="n\n")
     assert declined.exit_code == 130 and declined.output.count("[y/N]") == 1
     first = chain.nonce(key.address)
@@ -324,7 +324,7 @@ def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twic
         assert f"{name} will be {create_address(key.address, first + i)}" in declined.output
     assert not (scripts.home / "networks").exists() and chain.nonce(key.address) == first == 0
 
-    with mock.patch("scripts._shell.on_terminal", return_value=True):
+    with mock.patch("scripts._shared.on_terminal", return_value=True):
         done = scripts(*words, answer="y\n")
     path = scripts.home / "networks" / "mine.json"
     assert done.exit_code == 0 and done.output.splitlines()[-1] == str(path), done.output
@@ -555,7 +555,7 @@ def test_prepare__token_that_tells_no_decimals__is_named(url: str, tmp_path: Pat
 
 
 def test_find_account__a_name_of_two_keys__is_refused(scripts: Scripts, ape_folder: Path) -> None:
-    from scripts._shell import find_account
+    from scripts._shared import find_account
 
     keystore = ape_folder / "accounts" / "twice.json"
     keystore.parent.mkdir(exist_ok=True)

@@ -32,7 +32,7 @@ from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
-from hearth.storage.stores import FolderStore, MemoryStore, StoreBase, strangers
+from hearth.storage.stores import FolderStore, MemoryStore, StoreBase, provider_gateways
 from hearth.storage.stores.gateway_server import GatewayServer
 from hearth.storage.unixfs import Link
 from tests.kit import build
@@ -450,7 +450,7 @@ def test_job_get__gateways_that_lie_stall_and_lead_elsewhere__cost_seconds_and_g
     place: Town, job: str, cheat: Cheat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a cheat gains by the gateways that it names: a few seconds of who asks for its own results, and no more."""
-    monkeypatch.setattr(strangers, "BLOCK_SECONDS", 1.0)
+    monkeypatch.setattr(provider_gateways, "BLOCK_SECONDS", 1.0)
     elsewhere: list[str] = []
 
     def lead(handler: BaseHTTPRequestHandler) -> None:

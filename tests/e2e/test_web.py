@@ -19,7 +19,7 @@ import pytest
 from hearth.local import devnet
 from hearth.market.events import Finished, JobPosted, Started, Submitted, topic_of
 from hearth.protocol import words
-from hearth.protocol.state_words import JOB_WORDS
+from hearth.protocol.state_labels import JOB_LABELS
 from hearth.protocol.types import Needs, Outcome
 from tests.chaos.reorgs import go_back
 from tests.kit import build, web_axe
@@ -133,7 +133,7 @@ def test_jobs__the_list__is_what_the_command_lists(market: WebMarket, direct: st
 def test_jobs__its_filters__are_those_of_the_command(market: WebMarket, direct: str, seen: Watched) -> None:
     page = open_page(seen, direct)
     becomes(page, jobs, listed(market), "the list of jobs")
-    states = {row["state_text"] for row in market.rows()} & set(JOB_WORDS)
+    states = {row["state_text"] for row in market.rows()} & set(JOB_LABELS)
     assert {"done", "failed", "waiting for a machine", "waiting for other jobs", "cancelled"} <= states
     for state in sorted(states):
         page.select_option("main select", state)
@@ -277,7 +277,7 @@ def test_jobs__their_states__are_explained(market: WebMarket, direct: str, seen:
     page = open_page(seen, direct)
     page.click("text=What the states mean")
     said = {name: said["text"] for name, said in terms(page).items()}
-    for state in JOB_WORDS:
+    for state in JOB_LABELS:
         assert any(name.partition(" ")[2] == state and text for name, text in said.items()), state
 
 

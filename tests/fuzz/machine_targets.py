@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import wasmtime
 
-from hearth.base.crowd import Limits
+from hearth.base.bounded_server import Limits
 from hearth.base.errors import SpecError, StorageError
 from hearth.protocol.gpu_tiers import tier_of
 from hearth.spec import image_config, wasm_module

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hearth.base.addresses import gateway_fault
 from hearth.base.errors import ConfigError, HearthError, StorageError
-from hearth.base.strangers import MAX_DEPTH, read_json
+from hearth.base.untrusted_json import MAX_DEPTH, read_json
 from hearth.client import prepared
 from hearth.client.job.results import Results, check_result
 from hearth.config import settings as client_settings

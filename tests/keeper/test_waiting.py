@@ -113,12 +113,12 @@ def test_expire__touched_units_of_an_array_that_is_waited_for__share_what_the_un
     )
     array = job(units[0].unit, number=1, units=touched)
     array = replace(array, units=units, header=Header(touched=touched, leases=touched))
-    heir = job(BLOCKED, number=2, parents=(Parent(array.id, Condition.ALWAYS),))
+    dependent = job(BLOCKED, number=2, parents=(Parent(array.id, Condition.ALWAYS),))
     over = formulas.expirable_from(array.terms, array.policy)
-    heir = replace(heir, terms=replace(heir.terms, deadline=over + 10**6, keeper_fee=4 * EXPIRE_GAS))
+    dependent = replace(dependent, terms=replace(dependent.terms, deadline=over + 10**6, keeper_fee=4 * EXPIRE_GAS))
     seen = {array.id: ParentWord(words.pack_header(array.header or Header()), 0)}
     config = replace(FREE, max_loss=0, coin_price=10**18)
-    said = decide(replace(case_of((), (array, heir), parents=seen).snapshot, time=over, gas_price=1), config, over)
+    said = decide(replace(case_of((), (array, dependent), parents=seen).snapshot, time=over, gas_price=1), config, over)
     assert [one.index for one in said if isinstance(one, Expire)] == ([0] if touched == 1 else [])
 
 

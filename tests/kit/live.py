@@ -19,8 +19,8 @@ from hearth.protocol import words
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset
 from keeper.health import KeeperHealth
+from keeper.loop import Keeper
 from keeper.settings import Settings, parse
-from keeper.shell import Keeper
 from tests.kit.anvil import AnvilEvm
 from tests.kit.evm import CHAIN_ID
 from tests.kit.world import ETHER, NODES, World

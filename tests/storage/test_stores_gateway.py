@@ -536,9 +536,9 @@ def idle(server: GatewayServer, count: int, clients: int) -> list[socket.socket]
         for number in range(count)
     ]
     end = time.monotonic() + 10
-    while len(server.guests) < count and time.monotonic() < end:
+    while len(server.connections) < count and time.monotonic() < end:
         time.sleep(0.01)
-    assert len(server.guests) == count
+    assert len(server.connections) == count
     return made
 
 
@@ -580,7 +580,7 @@ def test_gateway_server__many_idle_of_one_address__cost_the_others_nothing() -> 
         ]
         assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[0] == 200
         assert sum(is_open(wire) for wire in crowd[-1:]) == 1
-        assert len([guest for guest in server.guests.values() if guest.client == "127.0.2.1"]) == 16
+        assert len([one for one in server.connections.values() if one.client == "127.0.2.1"]) == 16
         assert all(is_open(wire) for wire in others)
         for wire in crowd + others:
             wire.close()
@@ -606,7 +606,7 @@ def test_gateway_server__all_are_being_served__the_next_hears_so_at_once(monkeyp
         for thread in busy:
             thread.start()
         end = time.monotonic() + 10
-        while sum(guest.served for guest in list(server.guests.values())) < 3 and time.monotonic() < end:
+        while sum(one.served for one in list(server.connections.values())) < 3 and time.monotonic() < end:
             time.sleep(0.01)
         assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[0] == 503
         go_on.set()
@@ -626,7 +626,7 @@ def test_gateway_server__a_head_byte_by_byte__ends_in_time(monkeypatch: pytest.M
                 wire.sendall(b"G")
                 time.sleep(0.05)
         assert time.monotonic() - began < 10
-        assert server.guests == {}
+        assert server.connections == {}
 
 
 def test_gateway_server__a_client_that_does_not_read__ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -640,9 +640,9 @@ def test_gateway_server__a_client_that_does_not_read__ends_in_time(monkeypatch: 
         # More answers than any buffer holds; none is read.
         wire.sendall(f"GET /ipfs/{big}?format=raw HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 20)
         end = time.monotonic() + 10
-        while server.guests and time.monotonic() < end:
+        while server.connections and time.monotonic() < end:
             time.sleep(0.05)
-        assert server.guests == {}
+        assert server.connections == {}
 
 
 def test_gateway_server__odd_requests__refused_and_never_a_traceback(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from hearth.chain import keys
 from hearth.chain.rpc import RpcChain
 from hearth.cli.__main__ import main
 from hearth.cli.leaf import GLOBALS, Run
-from hearth.client.nodes.standing import HOUR, dearest
+from hearth.client.nodes.obstacles import HOUR, dearest
 from hearth.config.settings import asset_of
 from hearth.market.profiles import PUBLIC
 from hearth.market.reads import Market

@@ -18,7 +18,7 @@ from tests.kit.exchange import Exchange, Scenario, status
 from tests.kit.liars import Asked, lying
 from tests.kit.running import wait
 from tests.worker.test_hostile_rpc import use_rpc
-from tests.worker.test_shell import events_of, working
+from tests.worker.test_loop import events_of, working
 
 pytestmark = pytest.mark.e2e
 

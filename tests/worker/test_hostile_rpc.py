@@ -19,7 +19,7 @@ from tests.kit import liars
 from tests.kit.exchange import Exchange, Scenario
 from tests.kit.liars import Asked, Lie, lying
 from tests.kit.running import wait
-from tests.worker.test_shell import state_of, working
+from tests.worker.test_loop import state_of, working
 
 pytestmark = pytest.mark.e2e
 

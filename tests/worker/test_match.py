@@ -12,7 +12,7 @@ from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from tests.kit.exchange import Exchange, Scenario, status
 from tests.kit.running import wait
-from tests.worker.test_shell import events_of
+from tests.worker.test_loop import events_of
 
 pytestmark = pytest.mark.e2e
 

@@ -77,8 +77,8 @@ import runpy, sys, time
 real, path = time.time, sys.argv.pop(1)
 time.time = lambda: real() + float(open(path).read())
 import hearth.daemon.chain_clock as clock
-import worker.shell
-worker.shell.LOCAL_CHAIN_ID = 0
+import worker.loop
+worker.loop.LOCAL_CHAIN_ID = 0
 clock.MAX_SKEW_SECONDS = 5
 runpy.run_module("worker", run_name="__main__", alter_sys=True)
 """

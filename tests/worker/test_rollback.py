@@ -9,7 +9,7 @@ from hearth.market.events import Started
 from hearth.protocol.types import State
 from tests.kit.exchange import Exchange, Scenario
 from tests.kit.running import wait
-from tests.worker.test_shell import events_of, working
+from tests.worker.test_loop import events_of, working
 
 pytestmark = pytest.mark.e2e
 

@@ -23,10 +23,10 @@ from worker.holds import Holds, tell_left
 from worker.home import hold
 from worker.manage import Provider
 from worker.mode import read_mode, set_mode
+from worker.reason_texts import REASON_TEXTS, hold_lines
 from worker.rows import Row
 from worker.status import facts_of, read_status, write_status
 from worker.watch import earnings_of
-from worker.words import WORDS, hold_lines
 
 EARNED = earnings_of([])
 
@@ -143,7 +143,7 @@ def test_why__each_reason__is_said_once_and_beside_no_word_that_it_fits(
     skip = Skip(decided.ID, None if reason in OWN else 0, reason)
     row = written(tmp_path, skip)
     gate = reason.name.lower() if isinstance(reason, Gate) else "fits"
-    unit = {"unit": 0, "gate": gate, "text": WORDS[reason] if isinstance(reason, Gate) else "it fits"}
+    unit = {"unit": 0, "gate": gate, "text": REASON_TEXTS[reason] if isinstance(reason, Gate) else "it fits"}
     told = {"job": "0x" + decided.ID.hex(), "state": "open", "state_text": "waiting", "node": 1, "units": [unit]}
     workers = SimpleNamespace(gates=lambda job, node: told)
     client: Any = SimpleNamespace(session=None, workers=workers)

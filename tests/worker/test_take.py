@@ -26,15 +26,15 @@ from hearth.storage.stores import FolderStore
 from tests.kit.evm import ROOT
 from tests.kit.exchange import Exchange, Scenario
 from tests.kit.running import wait
-from tests.worker.test_shell import events_of, working
+from tests.worker.test_loop import events_of, working
 from tools import schemas
 from worker import settings
 from worker.build import build
 from worker.decide import Reason, Skip
+from worker.loop import Look
 from worker.mode import read_mode, set_mode
-from worker.shell import Look
+from worker.reason_texts import REASON_TEXTS
 from worker.take import Take, _said_of, take
-from worker.words import WORDS
 
 pytestmark = pytest.mark.e2e
 
@@ -238,14 +238,14 @@ def test_take__job_that_cannot_be_run__is_given_back_with_exit_1(exchange: Excha
 
 
 def test_words__each_reason__has_some_for_a_person() -> None:
-    assert set(WORDS) == {*Reason, *Gate} - {Gate.FITS}
-    assert all(WORDS.values())
+    assert set(REASON_TEXTS) == {*Reason, *Gate} - {Gate.FITS}
+    assert all(REASON_TEXTS.values())
 
 
 def test_pages__every_reason__is_in_the_list_of_worker_toml() -> None:
     page = (ROOT / "docs" / "worker.toml.md").read_text(encoding="utf-8")
     listed = page.split("\n## Why a job is not taken\n")[1].split("\n## ")[0]
-    assert set(re.findall(r"`([a-z_]+)`", listed)) == {reason.name.lower() for reason in WORDS}
+    assert set(re.findall(r"`([a-z_]+)`", listed)) == {reason.name.lower() for reason in REASON_TEXTS}
 
 
 def test_take__data_that_is_nowhere__is_named_and_nothing_is_sent(scenario: Scenario) -> None:

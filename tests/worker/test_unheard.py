@@ -24,9 +24,9 @@ from tests.worker.test_decide import KEY, NOW, OTHER
 from tests.worker.test_decide_checkpoints import LOST, NEXT, SAVED, metered
 from worker.attempt.task import Task
 from worker.decide import Gather, LocalStep, Saved, StartRun, SubmitResult
+from worker.loop import KEPT_ASKS, Worker
 from worker.manifests import Manifests
 from worker.metrics import WorkerMetrics
-from worker.shell import KEPT_ASKS, Worker
 
 JOB = metered(LOST)
 NEWER = (Saved(3, OTHER, 60, b"\x07" * 32), Saved(2, OTHER, 60, b"\x06" * 32))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hearth.client import prepared
-from hearth.client.nodes.standing import START
+from hearth.client.nodes.obstacles import START
 from hearth.market import manifest
 from hearth.protocol import types
 from hearth.protocol.runtimes import RUNTIMES

@@ -12,7 +12,7 @@ from hearth.client.job import parents
 def tables() -> Mapping[str, Any]:
     """Return the words by outcome and by condition; times are seconds."""
     return {
-        "OUTCOME_WORDS": {int(outcome): words for outcome, words in views.OUTCOME_WORDS.items()},
+        "OUTCOME_LABELS": {int(outcome): words for outcome, words in views.OUTCOME_LABELS.items()},
         "ASKED": {int(condition): words for condition, words in parents.ASKED.items()},
         "FINISHED": views.FINISHED,
         "YEAR_10000": views.YEAR_10000,

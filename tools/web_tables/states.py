@@ -1,4 +1,4 @@
-"""The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/job/gates.py)."""
+"""The enumerations of the chain's values, and words for them (hearth/protocol/state_labels.py, client/job/gates.py)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from enum import IntEnum, IntFlag
 from typing import Any
 
-from hearth.client.job.gates import FLEET_WORDS, GATE_SENTENCES, PASSING
-from hearth.protocol import state_words, types
+from hearth.client.job.gates import FLEET_LABELS, GATE_SENTENCES, PASSING
+from hearth.protocol import state_labels, types
 
 
 def tables() -> Mapping[str, Any]:
@@ -23,15 +23,15 @@ def tables() -> Mapping[str, Any]:
         "TERMS_FLAG": _values(types.TermsFlag),
         "UNIT_FLAG": _values(types.UnitFlag),
         "NODE_FLAG": _values(types.NodeFlag),
-        "FLEET_WORDS": {gate: FLEET_WORDS[gate] for gate in sorted(FLEET_WORDS)},
+        "FLEET_LABELS": {gate: FLEET_LABELS[gate] for gate in sorted(FLEET_LABELS)},
         "GATE_SENTENCES": {gate: GATE_SENTENCES[gate] for gate in sorted(GATE_SENTENCES)},
         "PASSING_GATES": sorted(PASSING),
-        "STATE_WORDS": {int(state): word for state, word in state_words.STATE_WORDS.items()},
-        "JOB_WORDS": list(state_words.JOB_WORDS),
-        "STATUS_WORDS": {int(status): word for status, word in state_words.STATUS_WORDS.items()},
-        "END_WORDS": dict(state_words.END_WORDS),
-        "DONE": state_words.DONE,
-        "FAILED": state_words.FAILED,
+        "STATE_LABELS": {int(state): word for state, word in state_labels.STATE_LABELS.items()},
+        "JOB_LABELS": list(state_labels.JOB_LABELS),
+        "STATUS_LABELS": {int(status): word for status, word in state_labels.STATUS_LABELS.items()},
+        "END_LABELS": dict(state_labels.END_LABELS),
+        "DONE": state_labels.DONE,
+        "FAILED": state_labels.FAILED,
     }
 
 

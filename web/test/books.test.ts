@@ -4,7 +4,7 @@ import { bookFaults, Books, holdFaults, stakeFaults, type StoredBooks } from "..
 import type { Hex } from "../src/core/bytes";
 import { type Checkpoint, checkpointsIn } from "../src/core/checkpoints";
 import { isUnitEvent, type MarketEvent } from "../src/core/events";
-import { JobFold } from "../src/core/fold";
+import { JobFold } from "../src/core/job-from-events";
 import { Replay, type UnitStatus } from "../src/core/replay";
 import { Strays } from "../src/core/logs";
 import { eventsIn, misplaced, type Posted } from "../src/core/posted";
@@ -12,7 +12,7 @@ import { costOf, costUntilAnEnd, receiptOf } from "../src/core/receipt";
 import { bestOf, jobOf, keptResult, resumedFrom, type StoredUnit, storedUnit } from "../src/core/stored";
 import { type Header, isTerminal, windowEnd } from "../src/core/types";
 import { type Asset, showAmount } from "../src/core/units";
-import { failedCount, okCount, stateOf, tallyOf, toldOf, verdictOf, viewOf } from "../src/core/view";
+import { failedCount, okCount, stateOf, tallyOf, labelOf, verdictOf, viewOf } from "../src/core/view";
 import { packHeader, packUnit, unpackHeader } from "../src/core/words";
 import { STATE } from "../src/generated/states";
 import { type Brief, type Life, livesOf, logOf, marketOf } from "./lives";
@@ -172,7 +172,7 @@ describe.each(Object.entries(markets))("a %s market", (_, told) => {
       for (const view of [folded, viewOf(folded.terms, headerOf(job), storedUnits(job), told.now)]) {
         expect({
           tally: Object.fromEntries(tallyOf(view)),
-          told: toldOf(view),
+          told: labelOf(view),
           verdict: verdictOf(view),
           state: stateOf(view),
           ok: okCount(view),

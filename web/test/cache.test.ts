@@ -4,7 +4,7 @@ import { CHUNK, DEPTH, KeptPast, kindOf } from "../src/chain/cache";
 import { type Filter, type Piece, type Range, Span } from "../src/chain/logs";
 import { Market } from "../src/chain/market";
 import { rpcOf } from "../src/chain/rpc";
-import { BOUNDS, type Head, Shelf } from "../src/chain/shelf";
+import { BOUNDS, type Head, VisitStore } from "../src/chain/visit-store";
 import type { Hex } from "../src/core/bytes";
 import { HearthError } from "../src/core/errors";
 import { type Network, networkOf } from "../src/core/network";
@@ -35,7 +35,7 @@ function networkAt(chain: Chain, changes: Partial<Network> = {}): Network {
 class Visit {
   readonly provider: Provider;
   readonly past: KeptPast;
-  readonly shelf: Shelf;
+  readonly shelf: VisitStore;
   readonly market: Market;
 
   constructor(
@@ -46,7 +46,7 @@ class Visit {
     const at = networkAt(chain, network);
     this.provider = new Provider(chain);
     const rpc = rpcOf(["http://a"], this.provider.fetch);
-    this.shelf = new Shelf(store, { ...BOUNDS, patience: 50, ...bounds });
+    this.shelf = new VisitStore(store, { ...BOUNDS, patience: 50, ...bounds });
     this.past = new KeptPast(at, rpc, this.shelf);
     this.market = new Market(at, rpc, this.past);
     this.look();

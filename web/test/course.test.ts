@@ -6,7 +6,7 @@ import { isUnitEvent, type MarketEvent } from "../src/core/events";
 import { Strays } from "../src/core/logs";
 import { eventsIn, type Market } from "../src/core/posted";
 import { sharesIn } from "../src/core/receipt";
-import { bucketsOf } from "../src/core/spread";
+import { bucketsOf } from "../src/core/chart-series";
 import type { Node } from "../src/core/types";
 import { unpackUnit } from "../src/core/words";
 import { SENTINEL, ZERO_ADDRESS } from "../src/generated/bounds";

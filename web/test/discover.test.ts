@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { HearthError } from "../src/core/errors";
 import { announcedOf, type Announced, discover } from "../src/wallet/discover";
-import { type Place, requireOwnPlace } from "../src/wallet/place";
+import { type Place, requireOwnPlace } from "../src/wallet/signing-place";
 
 const provider = { request: async () => undefined };
 const INFO = { uuid: "a", name: "Wallet", icon: "data:image/png;base64,AA==", rdns: "org.wallet" };

@@ -5,7 +5,7 @@ import { byDay, earningsOf, linesOf, stakeIn } from "../src/core/earnings";
 import type { MarketEvent } from "../src/core/events";
 import { Strays } from "../src/core/logs";
 import { eventsIn, postedOf } from "../src/core/posted";
-import { endsOf, tookBy } from "../src/core/took";
+import { endsOf, leasesOfNode } from "../src/core/node-leases";
 import type { Terms } from "../src/core/types";
 import { hashOf, type Life, livesOf, logOf, marketOf } from "./lives";
 import { vectors } from "./vectors";
@@ -56,7 +56,7 @@ describe.each(cases)("a %s market's node %i", (name, node, told) => {
   });
 
   it("took the leases that its books end", () => {
-    const took = tookBy(events, node, market.now, terms);
+    const took = leasesOfNode(events, node, market.now, terms);
     const ends = endsOf(took);
     const { counts } = earningsOf(lines);
     expect(ends.get("done") ?? 0).toBe(counts.paid);
@@ -74,10 +74,10 @@ describe.each(cases)("a %s market's node %i", (name, node, told) => {
   });
 
   it("let pass what was proposed to it and did not start", () => {
-    const never = tookBy(events, node, 0, terms);
+    const never = leasesOfNode(events, node, 0, terms);
     expect(never.some(({ end }) => end === "let it pass")).toBe(false);
-    expect(tookBy(events, node, market.now, () => undefined).some(({ end }) => end === "let it pass")).toBe(false);
+    expect(leasesOfNode(events, node, market.now, () => undefined).some(({ end }) => end === "let it pass")).toBe(false);
     const proposed = events.filter((event) => event.name === "Proposed" && event.node === node).length;
-    expect(tookBy(events, node, 2 ** 40, terms).filter(({ end }) => end === "let it pass").length).toBeLessThanOrEqual(proposed);
+    expect(leasesOfNode(events, node, 2 ** 40, terms).filter(({ end }) => end === "let it pass").length).toBeLessThanOrEqual(proposed);
   });
 });

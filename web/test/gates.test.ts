@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { askOf, fit, mayNewcomer, nodeGate } from "../src/core/gates";
 import { askInForce } from "../src/core/status";
 import { unpackBest } from "../src/core/words";
-import { FLEET_WORDS, GATE, PASSING_GATES } from "../src/generated/states";
+import { FLEET_LABELS, GATE, PASSING_GATES } from "../src/generated/states";
 import { CASES, MARKET } from "./gate-cases";
 import { nodeOf, outcome, policyOf, termsOf, unitOf, written } from "./lanes";
 
@@ -30,7 +30,7 @@ describe("gates", () => {
   });
 
   it("have words, but for the one that is none", () => {
-    const wordless = Object.values(GATE).filter((gate) => !(gate in FLEET_WORDS));
+    const wordless = Object.values(GATE).filter((gate) => !(gate in FLEET_LABELS));
     expect(wordless).toEqual([GATE.FITS]);
     expect(PASSING_GATES).toEqual([GATE.QUARANTINED, GATE.NO_SLOT, GATE.NOT_OPEN]);
   });

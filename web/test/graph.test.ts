@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 
 import type { Block } from "../src/chain/answers";
 import { readAround, readStates } from "../src/chain/graph";
-import { Jobs, type Standing, toldOfStanding } from "../src/chain/jobs";
+import { Jobs, type Standing, labelOfStanding } from "../src/chain/jobs";
 import type { Hex } from "../src/core/bytes";
-import { BOX, graphOf, laidOut, toldOfWord } from "../src/core/graph";
+import { BOX, graphOf, laidOut, labelOfWord } from "../src/core/graph";
 import type { Parent } from "../src/core/parents";
 import { NEW_UNIT } from "../src/core/types";
 import { packHeader, packUnit } from "../src/core/words";
@@ -67,14 +67,14 @@ describe("a job's own word", () => {
     [word({ touched: 3, done: 3 }), "done"],
     [word({ closed: true }), "cancelled"],
   ])("0x%s is of a job that is %s", (one, state) => {
-    expect(toldOfWord(one)).toEqual({ word: state, text: state });
+    expect(labelOfWord(one)).toEqual({ word: state, text: state });
   });
 
   it.each<[object, string]>([
     [{ touched: 3, done: 2, failed: 1 }, "unknown"],
     [{ touched: 2, done: 2, closed: true }, "refunded"],
   ])("of an array that has ended with %o is %s: how units failed it does not tell", (changes, state) => {
-    expect(toldOfWord(word(changes))).toEqual({ word: state, text: "2 of 3 units done" });
+    expect(labelOfWord(word(changes))).toEqual({ word: state, text: "2 of 3 units done" });
   });
 });
 
@@ -85,7 +85,7 @@ describe("the states around a job", () => {
     const jobs = new Jobs(chainOf().market);
     const [overview] = await jobs.market.read(head, jobs.market.overview());
     const { jobs: posts } = await jobs.page(jobs.end(overview, head), 1_000);
-    const standings = new Map((await jobs.standing(posts, head)).map((one) => [one.posted.jobId, toldOfStanding(one)]));
+    const standings = new Map((await jobs.standing(posts, head)).map((one) => [one.posted.jobId, labelOfStanding(one)]));
     const states = new Map<Hex, unknown>();
     for (const one of posts) for (const [job, state] of (await readAround(jobs, one, head)).states) states.set(job, state);
     expect([...states].sort()).toEqual([...standings].sort());
@@ -98,8 +98,8 @@ describe("the states around a job", () => {
     const [overview] = await jobs.market.read(head, jobs.market.overview());
     const { jobs: posts } = await jobs.page(jobs.end(overview, head), 1_000);
     const standings = await jobs.standing(posts, head);
-    const [array] = standings.filter((one) => toldOfStanding(one).word === "failed" && one.header !== null) as [Standing];
+    const [array] = standings.filter((one) => labelOfStanding(one).word === "failed" && one.header !== null) as [Standing];
     const states = await readStates(jobs, [array.posted.jobId, id(7)], new Map(), head);
-    expect([...states]).toEqual([[array.posted.jobId, toldOfStanding(array)], [id(7), { word: "unknown", text: "unknown" }]]);
+    expect([...states]).toEqual([[array.posted.jobId, labelOfStanding(array)], [id(7), { word: "unknown", text: "unknown" }]]);
   });
 });

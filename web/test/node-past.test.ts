@@ -4,7 +4,7 @@ import type { Block } from "../src/chain/answers";
 import { Jobs } from "../src/chain/jobs";
 import { Market } from "../src/chain/market";
 import { type NodePast, NodeReader, stakeFault } from "../src/chain/node-past";
-import { toldAnew } from "../src/chain/past";
+import { logsOfProviders } from "../src/chain/log-history";
 import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
 import { topicOf } from "../src/core/events";
@@ -96,7 +96,7 @@ describe("the past of a node", () => {
       return forgotten === 1;
     };
     const { rpc } = chain.market;
-    const reader = new NodeReader(new Jobs(new Market(chain.market.network, rpc, { ...toldAnew(rpc), forget })), node);
+    const reader = new NodeReader(new Jobs(new Market(chain.market.network, rpc, { ...logsOfProviders(rpc), forget })), node);
     expect(stakeFault(await reader.upTo(head), view)?.code).toBe("RPC_LIES");
     const past = (await reader.against(view)) as NodePast;
     expect([stakeFault(past, view), forgotten]).toEqual([undefined, 1]);

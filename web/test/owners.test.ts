@@ -6,7 +6,7 @@ import { carried, countryIn, firstManifest, movedManifest } from "../src/core/ma
 import { networkOf } from "../src/core/network";
 import { commandsOf, offerOf, type Wish, wishOf } from "../src/core/offer";
 import { recipientOf } from "../src/core/recipient";
-import { waitsOf } from "../src/core/standing";
+import { waitsOf } from "../src/core/obstacles";
 import { packOffer, unpackOffer } from "../src/core/words";
 import { approveOf, type Call } from "../src/wallet/calls";
 import * as owner from "../src/wallet/owner-calls";

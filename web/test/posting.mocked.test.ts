@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { Ground } from "../src/chain/ground";
+import type { PostingGround } from "../src/chain/posting-ground";
 import * as chain from "../src/chain/calling";
-import * as ground from "../src/chain/ground";
+import * as ground from "../src/chain/posting-ground";
 import type { Overview } from "../src/chain/lens";
 import type { Market } from "../src/chain/market";
 import type { Hex } from "../src/core/bytes";
@@ -26,7 +26,7 @@ import { vectors } from "./vectors";
 import { type Answer, announced, failing, Scripted } from "./wallets";
 
 vi.mock("../src/chain/calling");
-vi.mock("../src/chain/ground");
+vi.mock("../src/chain/posting-ground");
 
 interface Fleets {
   readonly deadAfter: number;
@@ -111,7 +111,7 @@ class Scene {
     vi.mocked(ground.readGround).mockImplementation(async (_, at) => {
       const immutables = { deadAfter: FLEETS.deadAfter, minimumStake: BigInt(FLEETS.minimumStake) };
       const nodes = this.nodes.map(nodeOf);
-      return { at, overview: this.overview, nodes, fleet: fleetOf(nodes, NOW, immutables), fees: { base: 1n, tip: 1n } } as Ground;
+      return { at, overview: this.overview, nodes, fleet: fleetOf(nodes, NOW, immutables), fees: { base: 1n, tip: 1n } } as PostingGround;
     });
     vi.mocked(chain.readPurse).mockImplementation(async () => this.purse);
     vi.mocked(ground.requireGates).mockResolvedValue(undefined);

@@ -7,7 +7,7 @@ import { HearthError } from "../src/core/errors";
 import { type Network, networkOf } from "../src/core/network";
 import { documentText, documentsOf, MOST_CALLS, MOST_TEXT, type Prepared, preparedOf, termsIn } from "../src/core/prepared";
 import { jobId } from "../src/core/terms";
-import { tellOf } from "../src/core/told";
+import { summaryOf } from "../src/core/call-summary";
 import { JOB_REGISTRY_CALLS } from "../src/generated/calls/job-registry";
 import { NODE_REGISTRY_CALLS } from "../src/generated/calls/node-registry";
 import { STEWARD_CALLS } from "../src/generated/calls/steward";
@@ -58,7 +58,7 @@ async function codeOf(value: unknown, network = NETWORKS.coin): Promise<string> 
 
 async function said(value: unknown, network: Network): Promise<string[]> {
   const calls = await preparedOf(typeof value === "string" ? value : JSON.stringify(value), network);
-  return calls.map((call) => tellOf(call, network, null).what);
+  return calls.map((call) => summaryOf(call, network, null).what);
 }
 
 describe("a prepared call", () => {
@@ -81,7 +81,7 @@ describe("a prepared call", () => {
       const network = NETWORKS[one.network];
       const [call] = (await preparedOf(JSON.stringify(one.document), network)) as [Prepared];
       expect([call.contract, call.function]).toEqual([one.contract, one.function]);
-      const told = tellOf(call, network, null);
+      const told = summaryOf(call, network, null);
       if (one.pays !== undefined) expect(call.value + call.approve).toBe(BigInt(one.pays));
       if (one.index !== undefined) expect(call.args["index"]).toBe(BigInt(one.index));
       if (one.contract === "JobRegistry") {
@@ -141,7 +141,7 @@ describe("a prepared call", () => {
   it("has the words of no other call", async () => {
     for (const { document } of DATA.others.filter(({ network }) => network === "coin")) {
       const [call] = (await preparedOf(JSON.stringify(document), NETWORKS.coin)) as [Prepared];
-      expect(() => tellOf({ ...call, function: "top_up" }, NETWORKS.coin, null)).toThrow("calls nothing of");
+      expect(() => summaryOf({ ...call, function: "top_up" }, NETWORKS.coin, null)).toThrow("calls nothing of");
     }
   });
 

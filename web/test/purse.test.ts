@@ -4,7 +4,7 @@ import type { Hex } from "../src/core/bytes";
 import { codeOf } from "../src/core/errors";
 import { networkOf } from "../src/core/network";
 import { accountOf, recipientOf } from "../src/core/recipient";
-import { typedTwice } from "../src/core/twice";
+import { typedTwice } from "../src/core/typed-twice";
 import { revokeOf } from "../src/wallet/calls";
 import { refusal } from "./refusal";
 import { vectors } from "./vectors";

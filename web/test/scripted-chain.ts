@@ -5,7 +5,7 @@ import { keccak256 } from "viem/utils";
 import type { Block } from "../src/chain/answers";
 import type { Fetch } from "../src/chain/endpoint";
 import type { Filter } from "../src/chain/logs";
-import type { Head, Store } from "../src/chain/shelf";
+import type { Head, Store } from "../src/chain/visit-store";
 import { type Hex, utf8 } from "../src/core/bytes";
 
 export const hashOf = (text: string): Hex => keccak256(utf8(text));

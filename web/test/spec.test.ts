@@ -18,7 +18,7 @@ import {
 } from "../src/core/resolve";
 import { checkSpec, loadSpec, localSources, located } from "../src/core/spec";
 import { assetOf } from "../src/core/units";
-import { deadlineIn } from "../src/core/when";
+import { deadlineIn } from "../src/core/deadline";
 import { packNeeds, packTerms, unpackPolicy } from "../src/core/words";
 import { vectors } from "./vectors";
 

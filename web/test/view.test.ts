@@ -65,7 +65,7 @@ describe("a job at a block", () => {
         delivered: jobs.isDelivered(view),
         unpaidUntil: jobs.unpaidUntil(view),
         tally: Object.fromEntries(jobs.tallyOf(view)),
-        told: jobs.toldOf(view),
+        told: jobs.labelOf(view),
         ok: jobs.okCount(view),
         failed: jobs.failedCount(view),
         verdict: jobs.verdictOf(view),

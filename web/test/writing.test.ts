@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { AttesterSet } from "../src/core/attesters";
-import type { Named } from "../src/data/bring";
+import type { Named } from "../src/data/job-data";
 import type { Draft } from "../src/data/draft";
 import { type Pen, penOf, type Writing, writingOf } from "../src/data/writing";
 

@@ -17,7 +17,7 @@ import structlog
 from hearth.base.errors import UnsafePath
 from hearth.protocol.types import NodeId
 from hearth.spec import ResolvedSpec
-from hearth.storage.stores import LastResort, Store, StrangersStore
+from hearth.storage.stores import LastResort, ProviderGateways, Store
 from hearth.storage.unixfs import Entry
 from worker.attempt import results, sandbox, upload
 from worker.attempt.checkpoints import Checkpoints, Tally
@@ -210,9 +210,9 @@ class Attempt:
         urls = means.gateways(node)
         if not urls:
             return means.store
-        strangers = StrangersStore(f"node {node}", urls, local=means.local, until=until)
+        gateways = ProviderGateways(f"node {node}", urls, local=means.local, until=until)
         # Stores that search for what they have not would else take all of the time.
-        return LastResort(means.store, lambda: strangers, first_share=0.5)
+        return LastResort(means.store, lambda: gateways, first_share=0.5)
 
     def _run_unit(self, found: Gathered, deadline: Callable[[], float]) -> Kept:
         """Run until the margin before a deadline of `time.monotonic`, and judge; nothing is stored yet."""

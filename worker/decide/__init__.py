@@ -1,6 +1,6 @@
 """Decide what a worker does next, from one block's state: pure, without I/O, clock or randomness.
 
-The shell reads a `Snapshot` pinned to one block, calls `decide`, and performs the actions. The chain decides what a
+The loop reads a `Snapshot` pinned to one block, calls `decide`, and performs the actions. The chain decides what a
 node holds; the journal only says how far this machine has come with it. Every lease that is left alone yields a
 `Skip` with a named reason, which `hearth worker why JOB` shows. Guards are those of `hearth.protocol.formulas`, so an
 action offered here is one that the contracts accept at this block. Source: protocol.md "States" and "Matching",

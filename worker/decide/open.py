@@ -19,7 +19,7 @@ from hearth.protocol.gas import (
     SUBMIT_GAS,
     SUBMIT_JUDGED_GAS,
 )
-from hearth.protocol.state_words import STATUS_WORDS
+from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import (
     RATE_SCALE,
     SENTINEL,
@@ -135,7 +135,7 @@ def _hold(snapshot: Snapshot, config: Config, now: int) -> Skip | None:
     if status != Status.ACTIVE:
         short = formulas.stake_short(snapshot.node, snapshot.immutables.minimum_stake)
         why = ", its stake is short: hearth worker status" if short else ""
-        return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {STATUS_WORDS[status]}{why}")
+        return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {STATUS_LABELS[status]}{why}")
     return None
 
 

@@ -20,7 +20,7 @@ from hearth.protocol.gas import (
     settling_batches,
     settling_gas,
 )
-from hearth.protocol.state_words import STATE_WORDS
+from hearth.protocol.state_labels import STATE_LABELS
 from hearth.protocol.types import ZERO_ADDRESS, Outcome, State, TermsFlag, Unit, UnitFlag
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
@@ -389,5 +389,5 @@ def _how_gone(snapshot: Snapshot, key: LeaseKey) -> str:
     if unit is None:
         return "the lease is over: its unit is not among the open ones"
     if unit.state not in OURS:
-        return f"the lease was lost: its unit is {STATE_WORDS[unit.state]} again"
+        return f"the lease was lost: its unit is {STATE_LABELS[unit.state]} again"
     return f"the lease was lost: its unit is {'this' if unit.node == snapshot.node.id else 'another'} node's anew"

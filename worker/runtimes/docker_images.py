@@ -26,7 +26,7 @@ import structlog
 from hearth.base import peer
 from hearth.base.addresses import is_public
 from hearth.base.files import replace_text
-from hearth.base.strangers import read_json
+from hearth.base.untrusted_json import read_json
 from hearth.protocol.units import GIB, format_size
 from hearth.spec.image_config import image_fault, platform_fault
 from worker import registries

@@ -409,7 +409,7 @@ class Wall(NamedTuple):
     fix: str = ""
 
 
-def standing(runtime: str, profile: Iterable[Rule], rows: Sequence[Check]) -> list[Wall]:
+def profile_walls(runtime: str, profile: Iterable[Rule], rows: Sequence[Check]) -> list[Wall]:
     """Return the walls of a runtime that a machine may lack, by the rows of `hearth worker doctor`.
 
     Where a runtime does not answer, its own row says why, and nothing is said of its walls.

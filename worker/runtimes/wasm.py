@@ -24,8 +24,8 @@ from typing import IO, Any
 
 from hearth.base.errors import HearthError
 from hearth.base.files import delete_tree
-from hearth.base.strangers import read_json
 from hearth.base.text import brief
+from hearth.base.untrusted_json import read_json
 from hearth.protocol.wasi import MAX_MEMORY_BYTES
 from hearth.storage.canonical import MAX_INTEGER
 from worker.runtimes import walls

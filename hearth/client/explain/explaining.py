@@ -13,11 +13,11 @@ from enum import Enum, Flag
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import RefusedError, UsageError
-from hearth.base.strangers import read_json
 from hearth.base.text import brief, one_line
+from hearth.base.untrusted_json import read_json
+from hearth.client.explain.call_summary import summarize
 from hearth.client.explain.calldata import Read, addresses, four_words, read_call, terms_in
-from hearth.client.explain.moves import moves
-from hearth.client.explain.told import tell
+from hearth.client.explain.money_moves import moves
 from hearth.protocol.units import NATIVE, format_amount
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _plain(value: Any) -> str:
 
 def _explained(asked: Asked, network: Network) -> ExplainedCall:
     read = asked.read
-    told = tell(read, network)
+    told = summarize(read, network)
     coin = network.asset if network.asset.address is None else NATIVE
     pays, approves = (read.takes, 0) if network.asset.address is None else (0, read.takes)
     return {

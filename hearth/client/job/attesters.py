@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import SpecError, UsageError
 from hearth.base.files import expand, read_bounded
-from hearth.base.strangers import read_json
+from hearth.base.untrusted_json import read_json
 from hearth.client.money import address_of
 from hearth.protocol.attest import MAX_KEYS, AttesterSet
 

@@ -14,10 +14,10 @@ from hearth.base.files import AnyPath, path_of, refused_as, replace_text
 from hearth.client.face import refusing
 from hearth.client.job.attesters import Signed, load_attestation, load_set, row_of
 from hearth.client.money import recipient
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, require_unit
+from hearth.client.views import OUTCOME_LABELS, JobView, job_hex, moment, require_unit
 from hearth.protocol.attest import AttesterSet, Result, Signature, typed_data
 from hearth.protocol.formulas import fresh_until
-from hearth.protocol.state_words import STATE_WORDS
+from hearth.protocol.state_labels import STATE_LABELS
 from hearth.protocol.types import State, UnitFlag
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Attesting:
             found = [index for index, unit in enumerate(view.units) if unit.state is State.SUBMITTED]
             if found:
                 return found
-            ended = "every unit has ended" if view.finished else f"its state is {view.words[1]}"
+            ended = "every unit has ended" if view.finished else f"its state is {view.labels[1]}"
             raise RefusedError(
                 f"job {name} has no submitted result: {ended}",
                 hint=f"hearth job show {name}",
@@ -203,7 +203,7 @@ class Attesting:
             state = view.units[index].state if index < len(view.units) else State.OPEN
             if state is not State.SUBMITTED:
                 raise RefusedError(
-                    f"the state of unit {index} of job {name} is {STATE_WORDS[state]}: "
+                    f"the state of unit {index} of job {name} is {STATE_LABELS[state]}: "
                     + ("it has ended already" if state.terminal else "it has no result yet"),
                     hint=f"hearth job show {name}",
                     code="ALREADY_ENDED" if state.terminal else "NOT_SUBMITTED",
@@ -224,7 +224,7 @@ class Attesting:
         for index in attested:
             if index not in found:
                 state = states.get(index, State.OPEN)
-                self.session.tell("note", {"text": f"unit {index} is left out: its state is {STATE_WORDS[state]}"})
+                self.session.tell("note", {"text": f"unit {index} is left out: its state is {STATE_LABELS[state]}"})
         return found
 
     def _send_in_turn(self, view: JobView, calls: Sequence[tuple[int, str, Call]]) -> list[Transaction]:
@@ -366,6 +366,6 @@ def _words(result: Result) -> str:
 
     fuel = f", {result.fuel_seconds} fuel seconds" if result.fuel_seconds else ""
     return (
-        f"unit {result.index}: {OUTCOME_WORDS[result.outcome]}{fuel}, "
+        f"unit {result.index}: {OUTCOME_LABELS[result.outcome]}{fuel}, "
         f"result {canonical.cid_of_digest(result.result)} ({result.result.hex()})"
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from hearth.client.job.checkpoints import checkpoints_in
 from hearth.client.job.courses import Courses
 from hearth.client.job.parents import look_at, waits_for
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, result_cid, strays_in, verification
-from hearth.protocol.state_words import counted, unit_words
+from hearth.client.views import OUTCOME_LABELS, JobView, job_hex, moment, next_step, result_cid, strays_in, verification
+from hearth.protocol.state_labels import counted, unit_label
 from hearth.protocol.types import State
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def job_row(session: Session, view: JobView, course: Course) -> JobRow:
         "job": job_hex(view.posted.job_id),
         "name": session.names.of(terms.spec),
         "state": view.state,
-        "state_text": view.words[1],
+        "state_text": view.labels[1],
         "verdict": view.verdict,
         "units": terms.leases,
         "counts": view.counts,
@@ -62,9 +62,9 @@ def _leases(
             {
                 "unit": index,
                 "state": unit.state.name.lower(),
-                "state_text": unit_words(unit),
+                "state_text": unit_label(unit),
                 "outcome": unit.outcome.name.lower(),
-                "outcome_text": OUTCOME_WORDS[unit.outcome] if unit.outcome else "",
+                "outcome_text": OUTCOME_LABELS[unit.outcome] if unit.outcome else "",
                 "node": unit.node or None,
                 "attempts": unit.attempts,
                 "lapses": unit.lapses,

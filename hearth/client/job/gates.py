@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.state_words import STATUS_WORDS
+from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import ZERO_ADDRESS, Gate, State, Status
 from hearth.protocol.units import parse_rate, rate_at_most
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from hearth.protocol.types import Node, Policy, Terms
     from hearth.protocol.units import Asset
 
-GATE_WORDS: Final = {
-    Gate.NOT_LIVE: STATUS_WORDS[Status.INACTIVE],
+GATE_LABELS: Final = {
+    Gate.NOT_LIVE: STATUS_LABELS[Status.INACTIVE],
     Gate.NOT_ACTIVE: "short of the minimum stake",
-    Gate.EXITING: STATUS_WORDS[Status.EXITING],
-    Gate.QUARANTINED: STATUS_WORDS[Status.SLASHED],
+    Gate.EXITING: STATUS_LABELS[Status.EXITING],
+    Gate.QUARANTINED: STATUS_LABELS[Status.SLASHED],
     Gate.NO_SLOT: "busy",
     Gate.STAKE_SHORT: "short of free stake for the bond",
     Gate.RUNTIME: "without the runtime",
@@ -44,13 +44,13 @@ PASSING: Final = (Gate.NO_SLOT, Gate.QUARANTINED, Gate.NOT_OPEN)
 Of a fleet, QUARANTINED says that an attempt still fits between the quarantine and the deadline, NO_TIME that none does,
 and NOT_OPEN that the worker let a proposal of the unit pass: it can claim the unit once open claims have begun.
 """
-FLEET_WORDS: Final = {
-    **GATE_WORDS,
+FLEET_LABELS: Final = {
+    **GATE_LABELS,
     Gate.NO_TIME: "quarantined until too late for the deadline",
     Gate.NOT_OPEN: "waiting for open claims, since it let the unit pass",
 }
 GATE_SENTENCES: Final[Mapping[Gate, str]] = {
-    **{gate: f"it is {words}" for gate, words in GATE_WORDS.items()},
+    **{gate: f"it is {words}" for gate, words in GATE_LABELS.items()},
     Gate.NO_SLOT: "every slot that it may fill is taken",
     Gate.ZONE: "the job excludes its region",
     Gate.PROBATION: "it is on probation: leases of a low price, and few before they are settled",
@@ -236,7 +236,7 @@ def workers_in_words(gates: Mapping[Gate, int], terms: Terms | None = None) -> s
     if not total:
         return "no worker is registered on this network"
     kept = ", ".join(
-        f"{count} {FLEET_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
+        f"{count} {FLEET_LABELS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
     )
     noun = "worker" if total == 1 else "workers"
     settings = []

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, until
+from hearth.client.views import OUTCOME_LABELS, JobView, job_hex, moment, until
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Ended, Parent, Progress, ended, progress
-from hearth.protocol.state_words import DONE, STATE_WORDS, unit_words
+from hearth.protocol.state_labels import DONE, STATE_LABELS, unit_label
 from hearth.protocol.types import Header, State, Terms, Unit, UnitFlag
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ParentView:
             return "ended well"
         if self.ended is Ended.OTHERWISE:
             return f"ended otherwise: {_end(self.word)}"
-        state = STATE_WORDS.get(State[str(self.state).upper()], "")
+        state = STATE_LABELS.get(State[str(self.state).upper()], "")
         return f"{state}, {_moves(self.word, self.posted.terms, self.now)}"
 
     def facts(self) -> ParentFacts:
@@ -157,7 +157,7 @@ def _end(word: int) -> str:
     if words.is_header(word):
         return _units(words.unpack_header(word))
     unit = words.unpack_unit(word)
-    return OUTCOME_WORDS[unit.outcome] if unit.state is State.SETTLED else unit_words(unit)
+    return OUTCOME_LABELS[unit.outcome] if unit.state is State.SETTLED else unit_label(unit)
 
 
 def _moves(word: int, terms: Terms, now: int) -> str:

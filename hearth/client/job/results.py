@@ -25,7 +25,7 @@ from hearth.base.files import AnyPath, path_of
 from hearth.base.text import brief, one_line
 from hearth.client.face import refusing
 from hearth.client.gateways import NOBODY, NodeGateways
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, require_unit, result_cid, strays_in
+from hearth.client.views import OUTCOME_LABELS, JobView, job_hex, require_unit, result_cid, strays_in
 from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Outcome, State, UnitFlag
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class Results:
             {
                 "unit": lost.index,
                 "outcome": lost.outcome.name.lower(),
-                "text": f"{OUTCOME_WORDS[lost.outcome]}, but {lost.error.message}",
+                "text": f"{OUTCOME_LABELS[lost.outcome]}, but {lost.error.message}",
                 "exit_code": None,
                 "outputs": None,
             }
@@ -491,7 +491,7 @@ def nothing_left(view: JobView, unit: int | None, what: Literal["logs", "result"
         elif what == "logs":
             then = "they come with the result"
         else:
-            then = f"its state is {view.words[1]}"
+            then = f"its state is {view.labels[1]}"
         return f"{place} has no {what} yet: {then}", f"hearth job show {name}"
     if any(one.state is State.CANCELLED and one.flags & UnitFlag.NOTICED for one in asked):
         why = "it was cancelled, and its worker, which was paid until the end of the notice, handed nothing in"
@@ -508,13 +508,13 @@ def _end_words(one: UnitResult) -> str:
     if one.document["status"] == "cancelled":
         return "cancelled while it ran: this is what there was"
     if one.outcome is not Outcome.EXIT:
-        return OUTCOME_WORDS[one.outcome]
+        return OUTCOME_LABELS[one.outcome]
     status, code = one.document["status"], one.document["exit_code"]
     if status == "output_missing":
         return "failed: the program left less than the outputs that it must"
     if status == "output_over_cap":
         return "failed: the program left more than its outputs may have"
-    return OUTCOME_WORDS[one.outcome] if code is None else f"failed: the program ended with exit code {code}"
+    return OUTCOME_LABELS[one.outcome] if code is None else f"failed: the program ended with exit code {code}"
 
 
 def _row(one: UnitResult) -> ResultRow:

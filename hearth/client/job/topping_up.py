@@ -11,7 +11,7 @@ from hearth.client.paying import Payment, pay_once
 from hearth.client.views import JobView, job_hex, moment
 from hearth.protocol import formulas, words
 from hearth.protocol.gas import TOP_UP_GAS
-from hearth.protocol.state_words import unit_words
+from hearth.protocol.state_labels import unit_label
 from hearth.protocol.types import Billing, State, Unit
 from hearth.protocol.units import amount_at_least, format_duration, parse_duration
 
@@ -118,7 +118,7 @@ def _chosen(view: JobView, unit: int | None) -> int:
             )
         return index
     if not running:
-        raise _not_running(f"no unit of job {name} runs: its state is {view.words[1]}", name)
+        raise _not_running(f"no unit of job {name} runs: its state is {view.labels[1]}", name)
     if len(running) > 1:
         shown = ", ".join(map(str, running[:SHOWN_UNITS]))
         more = f" and {len(running) - SHOWN_UNITS} more" if len(running) > SHOWN_UNITS else ""
@@ -135,7 +135,7 @@ def _refusal(view: JobView, index: int, seconds: int) -> RefusedError | None:
     terms, unit, name = view.terms, view.units[index], job_hex(view.posted.job_id)[:14]
     which = f"unit {index} of job {name}"
     if unit.state is not State.RUNNING:
-        return _not_running(f"{which} does not run: its state is {unit_words(unit)}", name)
+        return _not_running(f"{which} does not run: its state is {unit_label(unit)}", name)
     if terms.billing is not Billing.METERED:
         return RefusedError(
             f"job {name} bills {terms.billing.name.lower()}, and only a metered one can be topped up",

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.base.files import AnyPath, path_of
-from hearth.base.strangers import MAX_BYTES, read_json
+from hearth.base.untrusted_json import MAX_BYTES, read_json
 from hearth.client.face import refusing
 from hearth.client.job.gates import GATE_SENTENCES, Fleet, again_from
 from hearth.client.money import address_of, recipient
-from hearth.client.nodes.standing import START, short_of, waits_of
+from hearth.client.nodes.obstacles import START, short_of, waits_of
 from hearth.client.paying import Payment, credit_to_withdraw, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, owner_gas, read_prepared
 from hearth.client.views import job_hex, moment, until
-from hearth.protocol.state_words import STATUS_WORDS
+from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import MAX_RATE, MAX_STAKE, ZERO_ADDRESS, Gate
 from hearth.protocol.units import (
     amount_at_least,
@@ -127,7 +127,7 @@ class Workers:
                 }
             )
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
-        words = {**STATUS_WORDS, Status.ACTIVE: "live with other offers"}
+        words = {**STATUS_LABELS, Status.ACTIVE: "live with other offers"}
         return {
             "schema": "hearth.offers/1",
             "network": self.session.network.name,
@@ -149,7 +149,7 @@ class Workers:
         return {
             "node": node.id,
             "status": status.name.lower(),
-            "status_text": STATUS_WORDS[status],
+            "status_text": STATUS_LABELS[status],
             "owner": node.owner,
             "operator": node.operator,
             "stake": str(node.stake),
@@ -213,7 +213,7 @@ class Workers:
         return {
             "job": job_hex(view.posted.job_id),
             "state": view.state,
-            "state_text": view.words[1],
+            "state_text": view.labels[1],
             "node": node.id,
             "units": rows,
         }

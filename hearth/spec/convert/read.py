@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Final
 
-from hearth.base.strangers import refuse_deep
+from hearth.base.untrusted_json import refuse_deep
 
 MAX_BYTES: Final = 64 << 10
 """More than any file of the kind has: whatever is refused as a job file is read once more here."""

@@ -18,7 +18,7 @@ from hearth.storage.stores.folder import FolderStore
 from hearth.storage.stores.gateway import GatewayStore
 from hearth.storage.stores.kubo import KuboStore
 from hearth.storage.stores.memory import MemoryStore
-from hearth.storage.stores.strangers import LastResort, Patience, StrangersStore, strangers_gateway
+from hearth.storage.stores.provider_gateways import LastResort, Patience, ProviderGateways, provider_gateway
 
 __all__ = [
     "BLOCK_TIMEOUT_SECONDS",
@@ -29,14 +29,14 @@ __all__ = [
     "LastResort",
     "MemoryStore",
     "Patience",
+    "ProviderGateways",
     "Store",
     "StoreBase",
     "StoreFault",
     "StoreStatus",
-    "StrangersStore",
     "Timed",
     "open_store",
-    "strangers_gateway",
+    "provider_gateway",
 ]
 
 

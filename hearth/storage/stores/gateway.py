@@ -44,17 +44,17 @@ class GatewayStore(ReadOnlyStore):
 
     A host that is local by its own words (an address, a bare name, .local) may be inside. So may any host by https: its
     certificate shows that it is the one that was meant. A public name by http must lead to public addresses, and so
-    must whatever a stranger named (`strangers`).
+    must whatever a stranger named (`untrusted`).
     """
 
-    def __init__(self, base_url: str, *, floor: Floor | None = None, strangers: bool = False) -> None:
+    def __init__(self, base_url: str, *, floor: Floor | None = None, untrusted: bool = False) -> None:
         self._base = base_url.rstrip("/")
         url = urlsplit(self._base)
         self._name = url.hostname or ""
         self._path = url.path
-        self._strangers = strangers
+        self._untrusted = untrusted
         secure = url.scheme == "https"
-        public = strangers or (not secure and not is_local_name(self._name))
+        public = untrusted or (not secure and not is_local_name(self._name))
         self._host = Host(self._name, url.port or (443 if secure else 80), secure=secure, public=public)
         self._floor = floor or Floor()
         super().__init__(f"gateway+{redact_url(self._base)}")
@@ -78,7 +78,7 @@ class GatewayStore(ReadOnlyStore):
         except (OSError, http.client.HTTPException) as error:
             if time.monotonic() >= end:
                 raise self._too_slow("the deadline has passed") from error
-            if isinstance(error, peer.LeadsInside) and not self._strangers:
+            if isinstance(error, peer.LeadsInside) and not self._untrusted:
                 raise self._down(f"{error}; where that is meant, name the address itself, or use https") from error
             raise self._down(f"{self._name}: {said(error)}") from error
 

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from hearth.base.crowd import CrowdHandler, CrowdServer, Limits
+from hearth.base.bounded_server import BoundedHandler, BoundedServer, Limits
 from hearth.base.errors import BadCid, BlockMissing, StorageError
 from hearth.storage import cid as cids
 from hearth.storage.stores import open_store
@@ -35,7 +35,7 @@ HEAD_BYTES: Final = 16 * 1024
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-class GatewayServer(CrowdServer):
+class GatewayServer(BoundedServer):
     """Serve `store` on `host`:`port` (0 picks a free one) while the context is open.
 
     Where all of MAX_CONNECTIONS, or of MAX_PER_CLIENT of one address, are being served, a new one gets a 503.
@@ -88,7 +88,7 @@ def raw_block(store: Store, target: str, accept: str) -> RawBlock:
         return RawBlock(HTTPStatus.BAD_GATEWAY, f"{error.code}\n".encode())
 
 
-class _Handler(CrowdHandler):
+class _Handler(BoundedHandler):
     server: GatewayServer
     head_bytes = HEAD_BYTES
 

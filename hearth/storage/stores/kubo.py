@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hearth.base.errors import BlockCorrupt, HearthError
 from hearth.base.http import said
-from hearth.base.strangers import read_json
 from hearth.base.text import one_line, quoted
+from hearth.base.untrusted_json import read_json
 from hearth.storage import cid as cids
 from hearth.storage.cid import CODECS, Cid
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus

@@ -155,7 +155,7 @@ def _unit(one: UnitStatus) -> dict[str, list[str]]:
 
 
 def _facts(view: JobView) -> dict[str, Any]:
-    word, text = view.words
+    word, text = view.labels
     told = {"tally": view.tally, "told": {"word": word, "text": text}}
     return {**told, "verdict": view.verdict, "state": view.state, "ok": view.ok, "failed": view.failed}
 

@@ -14,7 +14,7 @@ from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import HearthError
 from hearth.client.money import recipient
-from hearth.client.nodes.standing import waits_of
+from hearth.client.nodes.obstacles import waits_of
 from hearth.market.calls import Calls
 from hearth.market.manifest import Manifest, carried
 from hearth.market.network import Network

@@ -210,7 +210,7 @@ def _facts(view: JobView) -> dict[str, Any]:
         "delivered": view.delivered,
         "unpaidUntil": view.unpaid_until,
         "tally": view.tally,
-        "told": {"word": view.words[0], "text": view.words[1]},
+        "told": {"word": view.labels[0], "text": view.labels[1]},
         "ok": view.ok,
         "failed": view.failed,
         "verdict": view.verdict,

@@ -29,9 +29,9 @@ from worker.attempt.task import Task
 from worker.decide import Checkpoint, LeaseKey, Saved, Stage
 from worker.disk import Disk
 from worker.journal import Phase
+from worker.loop import Worker
 from worker.runtimes.base import RunRequest
 from worker.runtimes.published import copy_folder
-from worker.shell import Worker
 
 PLACE = "/out/state"
 VICTIM = LeaseKey(KEY.job, 1, 1)

@@ -14,9 +14,9 @@ import type { Network } from "../core/network";
 import { CONTRACTS } from "../generated/contracts";
 import type { Block } from "./answers";
 import { blockAsk, blockOf, checked, type Filter, fits, type Mark, type Piece, pieces, type Range, Span } from "./logs";
-import type { Past } from "./past";
+import type { LogHistory } from "./log-history";
 import type { Rpc } from "./rpc";
-import type { Head, Shelf } from "./shelf";
+import type { Head, VisitStore } from "./visit-store";
 import { KeptTimes } from "./times";
 
 // A block so deep is taken for final. Nothing hangs on it but work: marks are asked for all the same.
@@ -57,7 +57,7 @@ interface Step {
 // Neighbouring pieces of one reading that are not kept yet.
 type Run = Piece;
 
-export class KeptPast implements Past {
+export class KeptPast implements LogHistory {
   readonly #market: Hex;
   readonly #times: KeptTimes;
   #head: Block | undefined;
@@ -72,7 +72,7 @@ export class KeptPast implements Past {
   constructor(
     private readonly network: Network,
     private readonly rpc: Rpc,
-    private readonly shelf: Shelf,
+    private readonly shelf: VisitStore,
     private readonly now: () => number = () => performance.now(),
   ) {
     this.#market = marketKey(network);

@@ -1,7 +1,7 @@
 // The store of the browser: heads and texts in IndexedDB. A private window, blocked storage or a full disk make its
 // promises fail, which means that nothing is kept.
 
-import type { Head, Store } from "./shelf";
+import type { Head, Store } from "./visit-store";
 
 const NAME = "hearth";
 // Raised with the form of what is kept: what another version wrote is dropped.

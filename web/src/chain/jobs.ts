@@ -7,11 +7,11 @@ import { Strays } from "../core/logs";
 import { small } from "../core/numbers";
 import { endedBy, unpackParents } from "../core/parents";
 import { eventsIn, misplaced, type Posted, postedOf } from "../core/posted";
-import { stateWord, type Told } from "../core/state-words";
+import { stateLabel, type StateLabel } from "../core/state-labels";
 import { asWritten, type StoredUnit, storedUnit } from "../core/stored";
 import { type Header, isTerminal, leasesOf, type Terms } from "../core/types";
-import { type JobView, stateOf, toldOf, type Verdict, verdictOf, viewOf } from "../core/view";
-import { isJob, type ParentView } from "../core/waits";
+import { type JobView, stateOf, labelOf, type Verdict, verdictOf, viewOf } from "../core/view";
+import { isJob, type ParentView } from "../core/parent-progress";
 import { unpackPosted } from "../core/words";
 import { STATE } from "../generated/states";
 import type { Block } from "./answers";
@@ -254,9 +254,9 @@ export const standingAt = (one: Standing, now: number): Standing => ({
 });
 
 // Return how a job stands, as `hearth jobs` says it.
-export function toldOfStanding({ partial, header, view }: Standing): Told {
-  if (!partial) return toldOf(view);
-  const word = stateWord(header?.waiting === true ? STATE.BLOCKED : STATE.RUNNING);
+export function labelOfStanding({ partial, header, view }: Standing): StateLabel {
+  if (!partial) return labelOf(view);
+  const word = stateLabel(header?.waiting === true ? STATE.BLOCKED : STATE.RUNNING);
   return { word, text: word };
 }
 

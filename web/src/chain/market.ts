@@ -12,7 +12,7 @@ import type { Node } from "../core/types";
 import { type Block, block, lies, type Receipt, receipt } from "./answers";
 import { checkMarket } from "./check";
 import { creditsView, jobsView, locksView, nodesView, type Overview, overviewView, type Place, type Status, statusView } from "./lens";
-import { type Past, toldAnew } from "./past";
+import { type LogHistory, logsOfProviders } from "./log-history";
 import { resultOf, type Rpc } from "./rpc";
 import { answerOf, askOf, type View } from "./view";
 
@@ -36,7 +36,7 @@ export class Market {
   constructor(
     readonly network: Network,
     readonly rpc: Rpc,
-    readonly past: Past = toldAnew(rpc),
+    readonly past: LogHistory = logsOfProviders(rpc),
   ) {}
 
   // Refuse another market than the network file names; brings the newest block along (check.ts).

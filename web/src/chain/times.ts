@@ -1,7 +1,7 @@
 // The seconds of blocks that earlier visits heard, by the blocks' hashes: they hold on whatever chain.
 
 import type { Hex } from "../core/bytes";
-import type { Head, Shelf } from "./shelf";
+import type { Head, VisitStore } from "./visit-store";
 
 const KIND = "times";
 // Characters of a text up to which more is added to it.
@@ -15,7 +15,7 @@ export class KeptTimes {
   #loading: Promise<void> | undefined;
 
   constructor(
-    private readonly shelf: Shelf,
+    private readonly shelf: VisitStore,
     private readonly market: Hex,
     private readonly genesis: Hex,
   ) {}

@@ -8,7 +8,7 @@ import { isUnitEvent, type MarketEvent, type UnitEvent } from "./events";
 import type { Strays } from "./logs";
 import { floorDivInt } from "./numbers";
 import { type Market, misplaced, type Posted, postedOf } from "./posted";
-import { compareBig, medianBig, medianOf, quantile, type Step } from "./spread";
+import { compareBig, medianBig, medianOf, quantile, type Step } from "./chart-series";
 import { slugOf } from "./tiers";
 import type { Needs, Node, State } from "./types";
 import { unpackOffer, unpackShare, unpackUnit } from "./words";

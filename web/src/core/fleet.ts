@@ -2,7 +2,7 @@
 // hearth/client/job/gates.py. Rates are base units x 1e6 per second.
 
 import { ZERO_ADDRESS } from "../generated/bounds";
-import { FLEET_WORDS, GATE, PASSING_GATES, RUNTIME } from "../generated/states";
+import { FLEET_LABELS, GATE, PASSING_GATES, RUNTIME } from "../generated/states";
 import { askOf, type Immutables, nodeGate } from "./gates";
 import { hasTime } from "./lapse";
 import { unitPrice } from "./money";
@@ -96,7 +96,7 @@ function settingsOf({ judge, needs }: Terms): string[] {
 
 const takes = (gate: Gate): boolean => gate === GATE.FITS || (PASSING_GATES as readonly Gate[]).includes(gate);
 
-const wordsOf = (gate: Gate): string => (FLEET_WORDS as Readonly<Record<number, string>>)[gate] ?? "";
+const wordsOf = (gate: Gate): string => (FLEET_LABELS as Readonly<Record<number, string>>)[gate] ?? "";
 
 // Each node's ask in force and the first gate that keeps it from the job. A gate that only time opens is named where no
 // other is shut: a node that is busy may be too dear as well.

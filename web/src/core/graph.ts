@@ -5,9 +5,9 @@ import { CONDITION, ENDED } from "../generated/parents";
 import { DONE, STATE } from "../generated/states";
 import type { Hex } from "./bytes";
 import { endedBy, type Parent } from "./parents";
-import { stateWord, type Told, unitWord } from "./state-words";
+import { stateLabel, type StateLabel, unitLabel } from "./state-labels";
 import { nameOf } from "./types";
-import { isJob } from "./waits";
+import { isJob } from "./parent-progress";
 import { isHeader, unpackHeader, unpackUnit } from "./words";
 
 // Steps each way, and jobs in one picture.
@@ -61,19 +61,19 @@ export function graphOf(center: Hex, parents: ReadonlyMap<Hex, readonly Parent[]
 export const UNKNOWN = "unknown";
 
 // Say how a job stands by its own word, as `Lens.jobs` returns it. UNKNOWN is one of no job of this market, and an array that has
-// ended with units that are not done: their words say how (state-words.ts `arrayTold`). Throws BAD_WORD.
-export function toldOfWord(word: bigint): Told {
-  const told = (text: string): Told => ({ word: text, text });
+// ended with units that are not done: their words say how (state-labels.ts `arrayLabel`). Throws BAD_WORD.
+export function labelOfWord(word: bigint): StateLabel {
+  const told = (text: string): StateLabel => ({ word: text, text });
   if (!isJob(word)) return told(UNKNOWN);
-  if (!isHeader(word)) return told(unitWord(unpackUnit(word)));
+  if (!isHeader(word)) return told(unitLabel(unpackUnit(word)));
   const header = unpackHeader(word);
   const ended = endedBy(word);
   if (ended === ENDED.WELL) return told(DONE);
   if (ended === ENDED.OTHERWISE) {
-    if (header.touched === 0) return told(stateWord(STATE.CANCELLED));
-    return { word: header.failed === 0 ? stateWord(STATE.REFUNDED) : UNKNOWN, text: `${header.done} of ${header.leases} units ${DONE}` };
+    if (header.touched === 0) return told(stateLabel(STATE.CANCELLED));
+    return { word: header.failed === 0 ? stateLabel(STATE.REFUNDED) : UNKNOWN, text: `${header.done} of ${header.leases} units ${DONE}` };
   }
-  return told(stateWord(header.waiting ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN));
+  return told(stateLabel(header.waiting ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN));
 }
 
 // Where each job of a picture stands: a column for each level, from what is waited for to what waits.

@@ -6,7 +6,7 @@ import { RUNTIME, STATUS } from "../generated/states";
 import { MODELS } from "../generated/tiers";
 import { HearthError } from "./errors";
 import { reputation } from "./reputation";
-import { compareBig } from "./spread";
+import { compareBig } from "./chart-series";
 import { askInForce, quarantinedUntil, statusOf } from "./status";
 import { tierOfSlug } from "./tiers";
 import type { Node } from "./types";

@@ -26,7 +26,7 @@ import {
   showAmount,
   showRate,
 } from "./units";
-import { deadlineIn } from "./when";
+import { deadlineIn } from "./deadline";
 
 const AUTO_KEEPER_SHARE = BigInt(SPEC_BOUNDS.autoKeeperShare);
 const LAST_SECOND = 2 ** 40;

@@ -1,7 +1,7 @@
 // Calls that one machine prepares and another signs, as files hold them (hearth.tx/1). Mirrors hearth/client/prepared.py.
 //
 // A file is a stranger's. What it says of itself is not taken: what its calls do is read from their data, by the ABIs of this
-// market's contracts, and whatever has no words here is refused. `told.ts` has the words.
+// market's contracts, and whatever has no words here is refused. `call-summary.ts` has the words.
 
 import type { Abi } from "viem";
 import { decodeFunctionData, encodeFunctionData } from "viem/utils";
@@ -76,7 +76,7 @@ type Args = Readonly<Record<string, unknown>>;
 const nothing = (_: Args): bigint => 0n;
 
 // What commands and this page prepare, and what each call takes of the market's asset, in base units. Any other function of these
-// contracts is refused: nobody prepares it. One that is added here needs its words in `told.ts` and its gas in `wallet/prepared.ts`.
+// contracts is refused: nobody prepares it. One that is added here needs its words in `call-summary.ts` and its gas in `wallet/prepared.ts`.
 const TAKES = {
   JobRegistry: { post: (args: Args) => escrowAtPost(termsIn(args)), cancel: nothing, accept: nothing },
   NodeRegistry: {

@@ -2,7 +2,7 @@
 // of hearth/client/views.py. Amounts are rounded and in the market's asset, times UTC.
 
 import { SENTINEL } from "../generated/bounds";
-import { OUTCOME_WORDS } from "../generated/sentences";
+import { OUTCOME_LABELS } from "../generated/sentences";
 import { STATE, VERDICT } from "../generated/states";
 import { fromHex, type Hex, hexWord } from "./bytes";
 import { changeInWords, changeOf } from "./changes";
@@ -24,11 +24,11 @@ type UnitOnly = Extract<MarketEvent, { of: "unit" }>;
 
 const NODE_KEYS = 1n << 32n;
 const ADDRESSES = 1n << 160n;
-const WORDS_OF: ReadonlyMap<number, string> = new Map(
-  Object.entries(OUTCOME_WORDS).map(([outcome, words]) => [Number(outcome), words]),
+const LABEL_OF: ReadonlyMap<number, string> = new Map(
+  Object.entries(OUTCOME_LABELS).map(([outcome, words]) => [Number(outcome), words]),
 );
 // Return the words for an outcome, "" for none.
-export const outcomeWords = (outcome: Outcome): string => (outcome ? WORDS_OF.get(outcome) : undefined) ?? "";
+export const outcomeLabel = (outcome: Outcome): string => (outcome ? LABEL_OF.get(outcome) : undefined) ?? "";
 
 // Return the CID of a checkpoint's files, by the digest of their folder.
 export const stateCid = (root: Hex): string => cidOfRoot(fromHex(root)).toString();
@@ -86,13 +86,13 @@ function unitText(event: NodeUnitEvent, unit: Unit, asset: Asset): string {
       return `topped up for ${showAmount(event.amount, asset)}: ${whole}`;
     }
     case "Submitted":
-      return `${node} submitted: ${outcomeWords(unit.outcome)}, result ${resultCid(event.result)}`;
+      return `${node} submitted: ${outcomeLabel(unit.outcome)}, result ${resultCid(event.result)}`;
     case "Settled":
     case "Finished": {
       const [how, result] =
         event.name === "Finished" ? ["submitted and settled", `, result ${resultCid(event.result)}`] : ["settled", ""];
       const earned = `${node}'s owner earned ${net(event.pay, event.fee, asset)}`;
-      return `${how} (${outcomeWords(unit.outcome)}), ${earned}${result}`;
+      return `${how} (${outcomeLabel(unit.outcome)}), ${earned}${result}`;
     }
     case "Declined":
       return `${node} gave it back; ${reopened}`;
@@ -122,7 +122,7 @@ function ruledText(event: EventNamed<"Ruled">, unit: Unit, asset: Asset): string
     return `the judge rejected node ${event.node}'s result: refunded, its bond of ${taken} lost`;
   }
   const earned = `node ${event.node}'s owner earned ${net(event.pay, event.fee, asset)}`;
-  if (event.verdict === VERDICT.CONFIRM) return `the judge confirmed it (${outcomeWords(unit.outcome)}), ${earned}`;
+  if (event.verdict === VERDICT.CONFIRM) return `the judge confirmed it (${outcomeLabel(unit.outcome)}), ${earned}`;
   return `the judge could not tell: refunded but for the start fee, ${earned}`;
 }
 

@@ -11,7 +11,7 @@ import * as rules from "./rules";
 import { desugar } from "./sugar";
 import { first } from "./unicode";
 import { formatSize, parseDuration, parseSize } from "./units";
-import { deadlineIn } from "./when";
+import { deadlineIn } from "./deadline";
 import type { ValueMap } from "./values";
 import { readText } from "./yaml";
 

@@ -1,8 +1,8 @@
 // The units of an array as a map: how each stands, how many stand so, and which one is where.
 
-import { JOB_WORDS, OUTCOME, STATE } from "../generated/states";
+import { JOB_LABELS, OUTCOME, STATE } from "../generated/states";
 import { HearthError } from "./errors";
-import { stateWord, unitWord } from "./state-words";
+import { stateLabel, unitLabel } from "./state-labels";
 import { hasResult, leasesOf, type Unit } from "./types";
 import type { JobView } from "./view";
 
@@ -16,9 +16,9 @@ export const UNREAD = "not known";
 // Said after the word for a result that is not settled yet, where the program failed; of a settled one the word says so.
 export const NOT_OK = ", not ok";
 const isUnpaid = (state: Unit["state"]): boolean => hasResult(state) && state !== STATE.SETTLED;
-const UNPAID = Object.values(STATE).filter(isUnpaid).map(stateWord);
+const UNPAID = Object.values(STATE).filter(isUnpaid).map(stateLabel);
 // In the order in which they are listed.
-export const STANDS: readonly string[] = [...JOB_WORDS.flatMap((word) => (UNPAID.includes(word) ? [word, word + NOT_OK] : [word])), UNREAD];
+export const STANDS: readonly string[] = [...JOB_LABELS.flatMap((word) => (UNPAID.includes(word) ? [word, word + NOT_OK] : [word])), UNREAD];
 
 // Say how a unit of a job stands: its word, and whether a result that is not paid yet is not ok. One that somebody touched and
 // that was not read is UNREAD; one that nobody touched waits, or is cancelled with its array.
@@ -74,7 +74,7 @@ export function typedUnit(text: string, leases: number): number {
 }
 
 const standsOf = ({ state, outcome }: Unit): string =>
-  unitWord({ state, outcome }) + (isUnpaid(state) && outcome !== OUTCOME.OK ? NOT_OK : "");
+  unitLabel({ state, outcome }) + (isUnpaid(state) && outcome !== OUTCOME.OK ? NOT_OK : "");
 
 const untouchedOf = ({ header }: JobView): string =>
-  stateWord(header?.closed === true ? STATE.CANCELLED : header?.waiting === true ? STATE.BLOCKED : STATE.OPEN);
+  stateLabel(header?.closed === true ? STATE.CANCELLED : header?.waiting === true ? STATE.BLOCKED : STATE.OPEN);

@@ -5,7 +5,7 @@ import { LONG_SECONDS } from "../generated/sentences";
 import { OUTCOME, STATE, TERMS_FLAG } from "../generated/states";
 import { HearthError } from "./errors";
 import { settleableFrom, withLapse } from "./lapse";
-import { arrayTold, stateWord, type Told, unitWord } from "./state-words";
+import { arrayLabel, stateLabel, type StateLabel, unitLabel } from "./state-labels";
 import { bestOf, type StoredUnit } from "./stored";
 import { type Header, isTerminal, leasesOf, nameOf, type Policy, type Terms, type Unit } from "./types";
 import { unpackPolicy } from "./words";
@@ -57,23 +57,23 @@ export function unpaidUntil(view: JobView): number {
 export function tallyOf(view: JobView): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   const add = (word: string, count: number): unknown => found.set(word, (found.get(word) ?? 0) + count);
-  for (const unit of view.units) add(unitWord(unit), 1);
+  for (const unit of view.units) add(unitLabel(unit), 1);
   const never = leasesOf(view.terms) - view.units.length;
-  if (never !== 0) add(stateWord(view.header?.closed === true ? STATE.CANCELLED : isBlocked(view) ? STATE.BLOCKED : STATE.OPEN), never);
+  if (never !== 0) add(stateLabel(view.header?.closed === true ? STATE.CANCELLED : isBlocked(view) ? STATE.BLOCKED : STATE.OPEN), never);
   return found;
 }
 
 // Return how the job stands as a whole.
-export function toldOf(view: JobView): Told {
+export function labelOf(view: JobView): StateLabel {
   const { header, terms } = view;
   if (header !== null && isFinished(view)) {
     const leases = leasesOf(terms);
-    return arrayTold(tallyOf(view), leases, terms.replicas > 1 ? terms.quorum : leases);
+    return arrayLabel(tallyOf(view), leases, terms.replicas > 1 ? terms.quorum : leases);
   }
   const word =
     header === null
-      ? unitWord(view.units[0] as Unit)
-      : stateWord(isBlocked(view) ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN);
+      ? unitLabel(view.units[0] as Unit)
+      : stateLabel(isBlocked(view) ? STATE.BLOCKED : header.touched > 0 ? STATE.RUNNING : STATE.OPEN);
   return { word, text: word };
 }
 

@@ -4,7 +4,7 @@ import type { Hex } from "../core/bytes";
 import { HearthError } from "../core/errors";
 import { addressOf } from "../core/recipient";
 import { shownLine } from "../core/text";
-import { recallOwn, rememberOwn } from "./own";
+import { recallOwn, rememberOwn } from "./own-storage";
 
 const KEY = "addresses";
 export const MOST_ADDRESSES = 100;

@@ -7,7 +7,7 @@ import type { Bytes, Cid } from "../core/cid";
 import { HearthError } from "../core/errors";
 import type { Source } from "../core/unixfs";
 import { MAX_BLOCK_BYTES } from "../generated/cid";
-import { askLocal, type Opened } from "./local";
+import { askLocal, type Opened } from "./opened-with";
 
 // What a giver did, for whoever is shown it.
 export interface Giver {

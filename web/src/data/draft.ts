@@ -1,7 +1,7 @@
 // The text of a job file that was not posted yet, kept in this browser over a reload: one for each market.
 
 import type { Network } from "../core/network";
-import { recallOwn, rememberOwn } from "./own";
+import { recallOwn, rememberOwn } from "./own-storage";
 
 // More characters than this are not kept: a browser gives an origin a few million in all.
 export const MOST_DRAFT = 65_536;

@@ -1,7 +1,7 @@
 // A job file to begin with, whole: its text, and what it brings, as if its reader had picked it.
 
 import { EXAMPLE_FILES, EXAMPLE_TEXT } from "../generated/example";
-import { type Named, nameSource } from "./bring";
+import { type Named, nameSource } from "./job-data";
 
 export interface Example {
   readonly text: string;

@@ -8,7 +8,7 @@ import { HearthError } from "../core/errors";
 import { askable, type Network, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
 import { fetched, streamed } from "./fetched";
-import { recallOwn, rememberOwn } from "./own";
+import { recallOwn, rememberOwn } from "./own-storage";
 import { remember } from "./remember";
 
 const KEY = "market";

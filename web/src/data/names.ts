@@ -4,7 +4,7 @@ import { fromHex, type Hex } from "../core/bytes";
 import { decode } from "../core/canonical";
 import { type Bytes, cidOfDigest } from "../core/cid";
 import { SPEC_PATTERNS } from "../generated/spec";
-import { recallOwn, rememberOwn } from "./own";
+import { recallOwn, rememberOwn } from "./own-storage";
 
 const UNDER = "names";
 // The newest of them.

@@ -1,7 +1,7 @@
 // The page without its server: a service worker that keeps a copy of the build (src/offline). It is registered where the page has an
 // origin of its own alone: at a path gateway every other site of it would share the copy, and in a frame somebody else decides.
 
-import type { Opened } from "./local";
+import type { Opened } from "./opened-with";
 import { sharedOrigin } from "./origin";
 
 const SCRIPT = "./service-worker.js";

@@ -3,7 +3,7 @@
 import { HearthError } from "../core/errors";
 import { type Ignore, noJobTakes, workdirRules } from "../core/ignore";
 import { RULE_FILES } from "../generated/ignore";
-import { bytesOf, type Picked } from "./pick";
+import { bytesOf, type Picked } from "./picked-files";
 
 // Return the rules of a picked folder, and the paths that they left out once it was walked: of a working directory its own
 // too, of any what no job takes. Throws SECRET_FILE where that is what was picked.

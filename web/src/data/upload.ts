@@ -5,7 +5,7 @@ import type { Block, Cid } from "../core/cid";
 import { HearthError } from "../core/errors";
 import type { Ignore } from "../core/ignore";
 import { type Entry, importTree, type TreeNode } from "../core/unixfs";
-import { askLocal } from "./local";
+import { askLocal } from "./opened-with";
 
 const AT_ONCE = 4;
 

@@ -2,7 +2,7 @@
 // that it was made for: another file may use the same words for other things.
 
 import type { AttesterSet } from "../core/attesters";
-import type { Named } from "./bring";
+import type { Named } from "./job-data";
 import type { Draft } from "./draft";
 
 // Whether the text lasts over a reload. One that a link put there is nobody's draft until its reader changes it.

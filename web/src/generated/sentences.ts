@@ -1,7 +1,7 @@
 // Words for outcomes and for conditions, and bounds of what is said of times (hearth/client/views.py, parents.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/sentences.py.
 
-export const OUTCOME_WORDS = {
+export const OUTCOME_LABELS = {
   0: "without an outcome",
   1: "ok",
   2: "failed: the program ended with an error or without its outputs",

@@ -1,4 +1,4 @@
-// The enumerations of the chain's values, and words for them (hearth/protocol/state_words.py, client/job/gates.py).
+// The enumerations of the chain's values, and words for them (hearth/protocol/state_labels.py, client/job/gates.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/states.py.
 
 export const STATE = {
@@ -65,7 +65,7 @@ export const UNIT_FLAG = { FUEL: 1, STORE: 2, KEYED: 4, NOTICED: 8, ACCUSED: 16,
 
 export const NODE_FLAG = { LAPSED: 1, EXITING: 2, SLASHED: 4 } as const;
 
-export const FLEET_WORDS = {
+export const FLEET_LABELS = {
   1: "silent",
   2: "short of the minimum stake",
   3: "leaving",
@@ -113,7 +113,7 @@ export const GATE_SENTENCES = {
 
 export const PASSING_GATES = [4, 5, 20] as const;
 
-export const STATE_WORDS = {
+export const STATE_LABELS = {
   1: "waiting for other jobs",
   2: "waiting for a machine",
   3: "running",
@@ -126,7 +126,7 @@ export const STATE_WORDS = {
   10: "expired",
 } as const;
 
-export const JOB_WORDS = [
+export const JOB_LABELS = [
   "waiting for other jobs",
   "waiting for a machine",
   "running",
@@ -140,9 +140,9 @@ export const JOB_WORDS = [
   "expired",
 ] as const;
 
-export const STATUS_WORDS = { 0: "not ready", 1: "live", 2: "silent", 3: "quarantined", 4: "leaving", 5: "left" } as const;
+export const STATUS_LABELS = { 0: "not ready", 1: "live", 2: "silent", 3: "quarantined", 4: "leaving", 5: "left" } as const;
 
-export const END_WORDS = {
+export const END_LABELS = {
   Settled: "done",
   Submitted: "result in",
   Closed: "stopped",

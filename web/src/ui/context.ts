@@ -1,25 +1,25 @@
 // What every page is given: what was opened, the market and its network, and what is known of the chain now.
 
 import type { Block } from "../chain/answers";
-import type { LastJobs } from "../chain/last";
+import type { LastSeenJobs } from "../chain/last-seen";
 import type { Market } from "../chain/market";
 import type { HearthError } from "../core/errors";
 import type { Network } from "../core/network";
-import type { Opened } from "../data/local";
+import type { Opened } from "../data/opened-with";
 import type { Named } from "../data/market";
 
 export type Live =
   | { readonly state: "none" }
   | { readonly state: "opening" }
   // Where nobody answers it is looked at again by itself; `last` has what was shown before, of another visit too.
-  | { readonly state: "refused"; readonly error: unknown; readonly retry: () => void; readonly last: LastJobs | undefined }
+  | { readonly state: "refused"; readonly error: unknown; readonly retry: () => void; readonly last: LastSeenJobs | undefined }
   // `changed` is the newest block in which the market may have changed: pages read again when it moves, and else ask
   // nothing. `epoch` grows with each reorg. `lost` is why the last look at the head failed; what is shown is as old as
   // `seen`, in milliseconds since the epoch.
   | {
       readonly state: "ready";
       readonly market: Market;
-      readonly last: LastJobs | undefined;
+      readonly last: LastSeenJobs | undefined;
       readonly head: Block;
       readonly changed: Block;
       readonly epoch: number;

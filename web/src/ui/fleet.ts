@@ -2,7 +2,7 @@
 
 import { type Fleet, readFleet } from "../chain/nodes";
 import { beatOf, useLoad } from "./load";
-import type { Loaded } from "./lost";
+import type { Loaded } from "./unreachable";
 import type { Context } from "./context";
 
 export function useFleet({ live, network }: Context): Loaded<Fleet> {

@@ -6,7 +6,7 @@ import type { MarketEvent } from "../core/events";
 import type { Posted } from "../core/posted";
 import type { Seen } from "../core/steps";
 import { isBlocked } from "../core/view";
-import { type ParentView, waitsFor } from "../core/waits";
+import { type ParentView, waitsFor } from "../core/parent-progress";
 import { STATE } from "../generated/states";
 
 export interface WholeJob {

@@ -1,10 +1,10 @@
 // Which jobs of a list are asked for, as the address of the page says it.
 
-import { type Standing, toldOfStanding } from "../chain/jobs";
+import { type Standing, labelOfStanding } from "../chain/jobs";
 import { addressOf } from "../core/recipient";
 import { shownLine } from "../core/text";
 import { labelled } from "../data/addresses";
-import { JOB_WORDS } from "../generated/states";
+import { JOB_LABELS } from "../generated/states";
 import type { Names } from "./use-names";
 
 // The accounts that the reader named.
@@ -15,7 +15,7 @@ export const ASKED = ["state", "submitter", "name"] as const;
 
 export type Asked = Readonly<Record<(typeof ASKED)[number], string>>;
 
-export const STATES: readonly string[] = JOB_WORDS;
+export const STATES: readonly string[] = JOB_LABELS;
 
 // Read them from an address, which anybody may have written: nothing of it filters without being seen.
 export function askedIn(query: ReadonlyMap<string, string>): Asked {
@@ -33,6 +33,6 @@ export function filterOf({ state, submitter, name }: Asked, names: Names, here: 
   const part = name.toLowerCase();
   return (one) => {
     const { spec, submitter: by } = one.posted.terms;
-    return (state === "" || toldOfStanding(one).word === state) && (of === undefined || of.includes(by)) && (part === "" || (names?.get(spec) ?? "").toLowerCase().includes(part));
+    return (state === "" || labelOfStanding(one).word === state) && (of === undefined || of.includes(by)) && (part === "" || (names?.get(spec) ?? "").toLowerCase().includes(part));
   };
 }

@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Block } from "../chain/answers";
-import type { LastJobs } from "../chain/last";
+import type { LastSeenJobs } from "../chain/last-seen";
 import { Market, type Since } from "../chain/market";
 import { Poller } from "../chain/poller";
 import { type Rpc, rpcOf } from "../chain/rpc";
@@ -12,17 +12,17 @@ import { HearthError } from "../core/errors";
 import type { Network } from "../core/network";
 import { sharedOrigin } from "../data/origin";
 import type { Live } from "./context";
-import { passes } from "./lost";
+import { passes } from "./unreachable";
 
 export const POLL = 4_000;
 const LOCAL_POLL = 1_000;
 
-type Keeping = typeof import("../data/keeping");
+type Keeping = typeof import("../data/kept-market");
 
 // On its way while the page finds out what it was opened with. An origin that is shared with strangers keeps nothing.
 const keeping: Promise<Keeping | undefined> = sharedOrigin(location)
   ? Promise.resolve(undefined)
-  : import("../data/keeping").catch(() => undefined);
+  : import("../data/kept-market").catch(() => undefined);
 
 export function useLive(network: Network | undefined): Live {
   const [live, setLive] = useState<Live>({ state: "none" });
@@ -100,7 +100,7 @@ function follow(network: Network, rpc: Rpc, keeping: Keeping | undefined, setLiv
 const isOtherMarket = (error: unknown): boolean =>
   error instanceof HearthError && ["WRONG_CHAIN", "WRONG_CONTRACTS", "UNKNOWN_CODE"].includes(error.code);
 
-function next(last: Live, market: Market, shown: LastJobs | undefined, { head, changed, reorged }: Since): Live {
+function next(last: Live, market: Market, shown: LastSeenJobs | undefined, { head, changed, reorged }: Since): Live {
   const known = last.state === "ready" && last.market === market ? last : undefined;
   return {
     state: "ready",

@@ -3,7 +3,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
-import { type Held, type Loaded, passes, shownOf } from "./lost";
+import { type Held, type Loaded, passes, shownOf } from "./unreachable";
 
 // True while what answers is another market. What was read before is forgotten then: once the market is back it is read anew.
 export const OtherMarket = createContext(false);

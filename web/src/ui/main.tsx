@@ -8,7 +8,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { HearthError } from "../core/errors";
 import { marketId, networkOf } from "../core/network";
 import { shownLine } from "../core/text";
-import { isKept, takeToken, whoServes } from "../data/local";
+import { isKept, takeToken, whoServes } from "../data/opened-with";
 import type { Named } from "../data/market";
 import { sharedOrigin } from "../data/origin";
 import { Jobs } from "./pages/jobs";
@@ -18,9 +18,9 @@ import { Theme } from "./parts/theme";
 import type { Context } from "./context";
 import { useLive } from "./live";
 import { OtherMarket } from "./load";
-import { isOther } from "./lost";
+import { isOther } from "./unreachable";
 import { hrefOf, useRoute } from "./router";
-import { WORDS } from "./words";
+import { TEXTS } from "./texts";
 
 const PAGES = {
   jobs: Jobs,
@@ -43,8 +43,8 @@ const NoPage = lazy(async () => (await import("./pages/no-page")).NoPage);
 type Name = keyof typeof PAGES;
 // Pages of one job, one node, and the page of the menu that each belongs to.
 const ONES: ReadonlyMap<string, { readonly of: Name; readonly page: typeof JobPage; readonly title: (id: string) => string }> = new Map([
-  ["job", { of: "jobs", page: JobPage, title: WORDS.job }],
-  ["node", { of: "workers", page: NodePage, title: WORDS.node }],
+  ["job", { of: "jobs", page: JobPage, title: TEXTS.job }],
+  ["node", { of: "workers", page: NodePage, title: TEXTS.node }],
 ] as const);
 const NAMES = Object.keys(PAGES) as Name[];
 // Pages whose addresses may name something behind the page.
@@ -83,7 +83,7 @@ function App() {
   const one = ONES.get(first);
   const name = parts.length > (DEEPER.has(first) ? 2 : 1) ? undefined : (one?.of ?? NAMES.find((page) => page === first));
   const Page = name === undefined ? NoPage : (one?.page ?? PAGES[name]);
-  useArrival(parts.join("/"), name === undefined ? WORDS.noPage : one === undefined ? WORDS.nav[name] : one.title(shownLine(id, 14)));
+  useArrival(parts.join("/"), name === undefined ? TEXTS.noPage : one === undefined ? TEXTS.nav[name] : one.title(shownLine(id, 14)));
   return (
     <>
       <a class="skip" href="#main" onClick={focusMain}>
@@ -91,14 +91,14 @@ function App() {
       </a>
       <header>
         <p class="brand">
-          <a href="#/">{WORDS.name}</a>
+          <a href="#/">{TEXTS.name}</a>
         </p>
         <nav aria-label="Pages">
           <ul>
             {NAMES.map((one) => (
               <li key={one}>
                 <a href={hrefOf([one])} aria-current={one === name ? "page" : undefined}>
-                  {WORDS.nav[one]}
+                  {TEXTS.nav[one]}
                 </a>
               </li>
             ))}
@@ -107,8 +107,8 @@ function App() {
         <Theme />
       </header>
       <p class="bar" role="note">
-        {WORDS.unaudited} <span class="served">{context === undefined ? WORDS.nothingYet : servedBy(context)}</span>
-        {other && <strong>{WORDS.otherBuild}</strong>}
+        {TEXTS.unaudited} <span class="served">{context === undefined ? TEXTS.nothingYet : servedBy(context)}</span>
+        {other && <strong>{TEXTS.otherBuild}</strong>}
       </p>
       <main id="main" tabIndex={-1}>
         {fault !== undefined && <Failure error={fault} />}
@@ -127,7 +127,7 @@ function App() {
 function useArrival(path: string, name: string): void {
   const before = useRef<string | undefined>(undefined);
   useEffect(() => {
-    document.title = `${name} - ${WORDS.name}`;
+    document.title = `${name} - ${TEXTS.name}`;
     if (before.current !== undefined && before.current !== path) {
       document.getElementById("main")?.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -143,11 +143,11 @@ function focusMain(event: Event): void {
 }
 
 function servedBy({ opened, network, by }: Source): string {
-  const market = network === undefined || by === undefined ? "" : WORDS.market(network.name, by);
-  if (sharedOrigin(location)) return market + WORDS.served.shared;
-  if (opened.by === "hearth web") return WORDS.served.web(shownLine(opened.local.network, 64));
-  if (opened.by === "kept") return market + WORDS.served.kept;
-  return opened.by === "stranger" ? WORDS.served.stranger(opened.why) : market + WORDS.served.host;
+  const market = network === undefined || by === undefined ? "" : TEXTS.market(network.name, by);
+  if (sharedOrigin(location)) return market + TEXTS.served.shared;
+  if (opened.by === "hearth web") return TEXTS.served.web(shownLine(opened.local.network, 64));
+  if (opened.by === "kept") return market + TEXTS.served.kept;
+  return opened.by === "stranger" ? TEXTS.served.stranger(opened.why) : market + TEXTS.served.host;
 }
 
 takeToken(location, history);

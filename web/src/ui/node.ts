@@ -2,7 +2,7 @@
 
 import { type NodeView, readNode } from "../chain/owning";
 import { beatOf, useLoad } from "./load";
-import type { Loaded } from "./lost";
+import type { Loaded } from "./unreachable";
 import type { Context } from "./context";
 
 // Read anew when something happened, and as its beats run out.

@@ -3,9 +3,9 @@
 import { floorDivInt } from "../core/numbers";
 import { NOT_OK, standsAt, UNREAD, type Window } from "../core/unit-map";
 import type { JobView } from "../core/view";
-import type { JOB_WORDS } from "../generated/states";
+import type { JOB_LABELS } from "../generated/states";
 
-type Told = (typeof JOB_WORDS)[number] | typeof UNREAD;
+type Told = (typeof JOB_LABELS)[number] | typeof UNREAD;
 
 export const SQUARE = 10;
 const CROSS = "m2 1l3 3l3 -3l1 1l-3 3l3 3l-1 1l-3 -3l-3 3l-1 -1l3 -3l-3 -3z";

@@ -3,7 +3,7 @@
 import type { Hex } from "../core/bytes";
 import type { Network } from "../core/network";
 import { useLoad } from "./load";
-import type { Loaded } from "./lost";
+import type { Loaded } from "./unreachable";
 
 // By the digests of the jobs' documents; undefined until they were read.
 export type Names = ReadonlyMap<Hex, string> | undefined;

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { isSameMarket, type Network } from "../core/network";
 import { type Announced, discover } from "../wallet/discover";
-import { requireOwnPlace } from "../wallet/place";
+import { requireOwnPlace } from "../wallet/signing-place";
 import { Session } from "../wallet/request";
 
 export interface Wallets {

@@ -2,7 +2,7 @@
 // journalled before is found first; what is new is refused, journalled, tried on the chain, and only then shown to the wallet.
 
 import { dryRun, mined, readPurse } from "../chain/calling";
-import { type Ground, readGround, requireGates } from "../chain/ground";
+import { type PostingGround, readGround, requireGates } from "../chain/posting-ground";
 import type { Market } from "../chain/market";
 import type { AttesterSet } from "../core/attesters";
 import { fromHex, type Hex } from "../core/bytes";
@@ -111,7 +111,7 @@ export class Posting {
   }
 
   // Journal new terms under a salt of their own.
-  async #write({ loaded }: Draft, terms: Terms, fingerprint: Hex, { at }: Ground): Promise<Entry> {
+  async #write({ loaded }: Draft, terms: Terms, fingerprint: Hex, { at }: PostingGround): Promise<Entry> {
     const { spec } = loaded;
     this.tell("journalling", "");
     const { number, hash, time } = at;
@@ -135,7 +135,7 @@ export class Posting {
     });
   }
 
-  #terms({ loaded, document, digest, attesters }: Draft, account: Hex, { overview, at }: Ground): Terms {
+  #terms({ loaded, document, digest, attesters }: Draft, account: Hex, { overview, at }: PostingGround): Terms {
     const now = { policyWord: overview.policy, now: at.time };
     return draftTerms(loaded, document, digest, account, this.market.network, now, attesters);
   }
@@ -143,7 +143,7 @@ export class Posting {
   // The journalled job of a fingerprint whose end nobody saw, where it is posted or can still be. Throws OVER where the RPC says that
   // it can not: it may hide the job, lag or lie about the time, and new terms would be a second job beside the first. Who knows
   // better says so (`again`).
-  async #pending(fingerprint: Hex, { at, overview }: Ground): Promise<{ readonly entry: Entry; readonly posted: boolean } | undefined> {
+  async #pending(fingerprint: Hex, { at, overview }: PostingGround): Promise<{ readonly entry: Entry; readonly posted: boolean } | undefined> {
     let over: HearthError | undefined;
     for (const entry of await this.journal.unseen(fingerprint)) {
       const [[word = 0n]] = await this.market.read(at, this.market.jobs([entry.kept.job]));
@@ -163,7 +163,7 @@ export class Posting {
     return undefined;
   }
 
-  async #require(draft: Draft, terms: Terms, ground: Ground, { anyway, escrow }: Pick<Choice, "anyway" | "escrow">): Promise<void> {
+  async #require(draft: Draft, terms: Terms, ground: PostingGround, { anyway, escrow }: Pick<Choice, "anyway" | "escrow">): Promise<void> {
     const { network } = this.market;
     const { spec } = draft.loaded;
     const policy = unpackPolicy(terms.policy);
@@ -184,7 +184,7 @@ export class Posting {
     throw new HearthError("CHANGED", `the market's parameters changed, and it would take ${now} now: nothing was sent`, "look again");
   }
 
-  async #requireFunds(terms: Terms, ground: Ground, credit: bigint): Promise<void> {
+  async #requireFunds(terms: Terms, ground: PostingGround, credit: bigint): Promise<void> {
     const purse = await readPurse(this.market, ground.at, terms.submitter);
     const escrow = escrowAtPost(terms);
     requireShown(this.market, purse, escrow, credit);

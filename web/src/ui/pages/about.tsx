@@ -5,14 +5,14 @@ import { useEffect, useState } from "preact/hooks";
 import { counted } from "../../core/counted";
 import type { Entry } from "../../core/unixfs";
 import { ownBuild } from "../../data/build";
-import { forgetAll } from "../../data/keeping";
+import { forgetAll } from "../../data/kept-market";
 import { namedMarket, type NetworkFile, pickMarket, unpickMarket } from "../../data/market";
 import { AskWhom, Lasts } from "../parts/ask-whom";
 import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { PickMarket } from "../parts/pick-market";
 import type { Context } from "../context";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 // What earlier visits left in this browser goes at the reader's word.
 function Forget() {
@@ -104,9 +104,9 @@ export function About({ context }: { readonly context: Context }) {
       </p>
       <dl>
         <dt>Build</dt>
-        <dd class="mono">{build === undefined ? WORDS.nothingYet : String(build.cid)}</dd>
+        <dd class="mono">{build === undefined ? TEXTS.nothingYet : String(build.cid)}</dd>
         <dt>Files</dt>
-        <dd>{build === undefined ? WORDS.nothingYet : `${counted(build.files, "file")}, ${counted(build.size, "byte")}`}</dd>
+        <dd>{build === undefined ? TEXTS.nothingYet : `${counted(build.files, "file")}, ${counted(build.size, "byte")}`}</dd>
         <dt>Market</dt>
         <dd>{network === undefined ? "none" : `${network.name}, chain ${network.chainId}`}</dd>
         {network !== undefined && (

@@ -13,7 +13,7 @@ import type { Context } from "../context";
 import { Attesters } from "../parts/attesters";
 import { Failure } from "../parts/failure";
 import { Document, Editor, type Found, Sources, useJobFile } from "../parts/job-file";
-import { Amount, Moment } from "../parts/shown";
+import { Amount, Moment } from "../parts/values";
 
 export function Check({ context }: { readonly context: Context }) {
   const file = useJobFile();

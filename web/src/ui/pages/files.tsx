@@ -7,14 +7,14 @@ import { counted } from "../../core/counted";
 import { parseUri } from "../../core/cid";
 import { type Entry, type Found, limitsOfMarket, readFile, resolve, walk } from "../../core/unixfs";
 import { Blocks } from "../../data/blocks";
-import { fromDrop, fromInput, type Picked } from "../../data/pick";
+import { fromDrop, fromInput, type Picked } from "../../data/picked-files";
 import { rulesOf } from "../../data/rules";
 import { save } from "../../data/save";
 import { carOf, nameTree, type Progress, putTree } from "../../data/upload";
 import { sharedOrigin } from "../../data/origin";
 import type { Context } from "../context";
 import { Failure } from "../parts/failure";
-import { Stranger } from "../parts/shown";
+import { Stranger } from "../parts/values";
 import { Table } from "../parts/table";
 
 // What is listed of a stranger's folder, and how much of one file is held in memory to be saved.

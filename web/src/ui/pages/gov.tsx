@@ -16,14 +16,14 @@ import type { Context } from "../context";
 import { Acts, type Offer } from "../parts/acting";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
-import { Rows } from "../parts/rows";
-import { Whole } from "../parts/shown";
+import { SignedRows } from "../parts/signed-rows";
+import { Whole } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
 import { hrefOf } from "../router";
 import { useWallets } from "../wallet";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function GovPage({ context }: { readonly context: Context }) {
   const { network, live } = context;
@@ -53,7 +53,7 @@ export function GovPage({ context }: { readonly context: Context }) {
         the council signs, in this page at <a href={hrefOf(["sign"])}>Sign</a> or with any other wallet. <code>hearth gov queue --help</code>{" "}
         names all that can be changed.
       </p>
-      {value === undefined ? error === undefined && <p>{WORDS.nothingYet}</p> : <Seats gov={value} now={now} />}
+      {value === undefined ? error === undefined && <p>{TEXTS.nothingYet}</p> : <Seats gov={value} now={now} />}
       {value !== undefined && ready !== undefined && (
         <>
           <h2>Changes</h2>
@@ -137,7 +137,7 @@ function Doing({ market, gov, rows, now, session }: DoingProps) {
         return sets.length === 0 ? null : (
           <section key={id} aria-label={`What ${id.slice(0, 14)} sets`}>
             <p>All that {id.slice(0, 14)} sets for new jobs, by the change itself:</p>
-            <Rows id={`sets-${id}`} rows={sets} />
+            <SignedRows id={`sets-${id}`} rows={sets} />
           </section>
         );
       })}

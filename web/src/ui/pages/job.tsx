@@ -9,7 +9,7 @@ import { leasesOf } from "../../core/types";
 import type { Posted } from "../../core/posted";
 import { jobAddress } from "../job-address";
 import { asOf, isRunning, readWhole } from "../job";
-import { useKeep, useLast } from "../last";
+import { useKeep, useLastSeen } from "../use-last-seen";
 import { beatOf, useLoad } from "../load";
 import type { Context } from "../context";
 import { Actions } from "../parts/actions";
@@ -19,11 +19,11 @@ import { JobDocument } from "../parts/job-document";
 import { Head } from "../parts/job-head";
 import { Money } from "../parts/job-money";
 import { Judged } from "../parts/judged";
-import { LastJob } from "../parts/last-job";
+import { LastSeenJob } from "../parts/last-seen-job";
 import { Legend } from "../parts/legend";
 import { NoMarket } from "../parts/no-market";
 import { Results } from "../parts/result";
-import { Stranger, Whole } from "../parts/shown";
+import { Stranger, Whole } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { TermsOf } from "../parts/terms";
 import { type About, Earlier, STEP, Timeline } from "../parts/timeline";
@@ -31,7 +31,7 @@ import { UnitMap } from "../parts/unit-map";
 import { Units } from "../parts/units";
 import { useRoute } from "../router";
 import { useNames } from "../use-names";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function JobPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
@@ -69,7 +69,7 @@ export function JobPage({ context }: { readonly context: Context }) {
   );
   runs.current = isRunning(whole.value);
   useKeep(live, job && `last/job/${job}`, whole.value && { ...whole.value, jobs: [whole.value.standing] });
-  const last = useLast(live, ...(job === undefined ? [] : [`last/job/${job}` as const, "last/jobs" as const]));
+  const last = useLastSeen(live, ...(job === undefined ? [] : [`last/job/${job}` as const, "last/jobs" as const]));
   const lastOne = whole.value === undefined ? last?.jobs.find(({ posted: { jobId } }) => jobId === job) : undefined;
   const [most, setMost] = useState(STEP);
   const shownEvents = whole.value?.events.slice(-most);
@@ -107,10 +107,10 @@ export function JobPage({ context }: { readonly context: Context }) {
       <Synced live={live} />
       {posted.error !== undefined && <Failure error={posted.error} />}
       {whole.error !== undefined && !gone && <Failure error={whole.error} />}
-      {last !== undefined && lastOne !== undefined && !gone && <LastJob last={last} standing={lastOne} network={network} />}
+      {last !== undefined && lastOne !== undefined && !gone && <LastSeenJob last={last} standing={lastOne} network={network} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
       {whole.value === undefined || ready === undefined || gone ? (
-        posted.error === undefined && lastOne === undefined && <p>{WORDS.nothingYet}</p>
+        posted.error === undefined && lastOne === undefined && <p>{TEXTS.nothingYet}</p>
       ) : (
         <>
           <Head whole={asOf(whole.value, ready.head.time)} network={network} now={ready.head.time} />

@@ -8,7 +8,7 @@ import {
   progressOf,
   type Standing,
   standingAt,
-  toldOfStanding,
+  labelOfStanding,
 } from "../../chain/jobs";
 import type { Hex } from "../../core/bytes";
 import { counted } from "../../core/counted";
@@ -18,21 +18,21 @@ import type { Asset } from "../../core/units";
 import { labelOf } from "../../data/addresses";
 import { askedIn, filterOf } from "../jobs-asked";
 import type { Facts } from "../jobs-facts";
-import { useKeep, useLast } from "../last";
+import { useKeep, useLastSeen } from "../use-last-seen";
 import { useLoad } from "../load";
 import type { Context } from "../context";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
-import { LastNote } from "../parts/last";
+import { LastSeenNote } from "../parts/last-seen-note";
 import { lazy } from "../parts/lazy";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
-import { Amount, Moment, short, State, Stranger } from "../parts/shown";
+import { Amount, Moment, short, State, Stranger } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
 import { type Names, useNames } from "../use-names";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 const STEP = 25;
 const Filters = lazy(async () => (await import("../parts/jobs-filters")).Filters);
@@ -68,7 +68,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     ready?.seen,
   );
   useKeep(live, "last/jobs", standings.value);
-  const last = useLast(live, "last/jobs");
+  const last = useLastSeen(live, "last/jobs");
   const [facts, setFacts] = useState<Facts>();
   const [learnt, setLearnt] = useState(0);
   const names = useNames(network, list.value, learnt);
@@ -85,7 +85,7 @@ export function Jobs({ context }: { readonly context: Context }) {
     <>
       <h1>Jobs</h1>
       <Synced live={live} />
-      {standings.value === undefined && last !== undefined && <LastNote last={last} />}
+      {standings.value === undefined && last !== undefined && <LastSeenNote last={last} />}
       {list.error !== undefined && <Failure error={list.error} />}
       {standings.error !== undefined && <Failure error={standings.error} />}
       {reader !== undefined && reader.strays.count > 0 && <p role="note">{reader.strays.inWords()}</p>}
@@ -95,7 +95,7 @@ export function Jobs({ context }: { readonly context: Context }) {
       {mistyped !== undefined ? (
         <Failure error={mistyped} />
       ) : rows === undefined ? (
-        <p>{WORDS.nothingYet}</p>
+        <p>{TEXTS.nothingYet}</p>
       ) : (
         <>
           <Table
@@ -160,7 +160,7 @@ function columnsOf(asset: Asset, now: number | undefined, names: Names, facts: F
     { head: "job", cell: ({ posted }) => <JobLink job={posted.jobId} block={posted.log.blockNumber} /> },
     { head: "name", cell: ({ posted }) => <Stranger text={names?.get(posted.terms.spec) ?? ""} /> },
     { head: "submitter", cell: ({ posted }) => <Submitter of={posted.terms.submitter} /> },
-    { head: "state", cell: (one) => <State {...toldOfStanding(one)} /> },
+    { head: "state", cell: (one) => <State {...labelOfStanding(one)} /> },
     {
       head: "units",
       cell: (one) => {

@@ -22,14 +22,14 @@ import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
 import { Reading } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
-import { Amount, short, Whole } from "../parts/shown";
+import { Amount, short, Whole } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
 import { hrefOf } from "../router";
 import { type Names, useNames } from "../use-names";
 import { useWallets } from "../wallet";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 // Tasks of one transaction, and buttons of one page.
 const BATCH = 24;
@@ -91,11 +91,11 @@ export function Keepers({ context }: { readonly context: Context }) {
       <h2>Due now</h2>
       <dl>
         <dt>Tasks</dt>
-        <dd>{due === undefined ? WORDS.nothingYet : due.tasks.length}</dd>
+        <dd>{due === undefined ? TEXTS.nothingYet : due.tasks.length}</dd>
         <dt>They pay</dt>
         <dd><Amount value={due?.tasks.reduce((sum, task) => sum + task.pay, 0n)} asset={asset} /></dd>
         <dt>Oldest overdue</dt>
-        <dd>{due === undefined ? WORDS.nothingYet : oldest === undefined ? "none" : formatDuration(Math.max(0, now - oldest))}</dd>
+        <dd>{due === undefined ? TEXTS.nothingYet : oldest === undefined ? "none" : formatDuration(Math.max(0, now - oldest))}</dd>
         <dt>A unit of gas</dt>
         <dd><Amount value={price} asset={GWEI} /></dd>
       </dl>
@@ -104,7 +104,7 @@ export function Keepers({ context }: { readonly context: Context }) {
       )}
       {due?.broken.map((error) => <Failure key={error.message} error={error} />)}
       {due === undefined ? (
-        <p>{WORDS.nothingYet}</p>
+        <p>{TEXTS.nothingYet}</p>
       ) : (
         <Table
           caption="What anyone may do now, the best paid first; a keeper process may be faster"
@@ -116,7 +116,7 @@ export function Keepers({ context }: { readonly context: Context }) {
       )}
       <h2>Do it</h2>
       <p>
-        The pay is credited in Escrow to the account that signs, which withdraws it on the page <a href={hrefOf(["wallet"])}>{WORDS.nav.wallet}</a>.
+        The pay is credited in Escrow to the account that signs, which withdraws it on the page <a href={hrefOf(["wallet"])}>{TEXTS.nav.wallet}</a>.
         A call that is too late is refused before your wallet opens.
       </p>
       <Wallet network={network} wallets={wallets} />
@@ -217,7 +217,7 @@ function columnsOf(asset: Asset, now: number, price: bigint | undefined, names: 
       head: "worth it",
       cell: (task) => {
         const worth = pays(task, price, asset);
-        if (worth === undefined) return price === undefined ? WORDS.nothingYet : "ask what the coin is worth";
+        if (worth === undefined) return price === undefined ? TEXTS.nothingYet : "ask what the coin is worth";
         return worth ? <span class="good">✔ yes</span> : "✕ no";
       },
     },

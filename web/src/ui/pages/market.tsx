@@ -17,12 +17,12 @@ import { Ladders, Past } from "../parts/market-charts";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
 import { Rate } from "../parts/rate";
-import { Moment } from "../parts/shown";
+import { Moment } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { Zones } from "../parts/zones";
 import { hrefOf, useRoute } from "../router";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 const TIERS = MODELS.map(({ slug }) => slug);
 const SLUGS = ZONES.map(({ slug }) => slug);
@@ -57,7 +57,7 @@ export function MarketPage({ context }: { readonly context: Context }) {
       <Filters texts={texts} go={go} />
       {wanted.error !== undefined && <Failure error={wanted.error} />}
       {found === undefined || wanted.wanted === undefined ? (
-        <p>{WORDS.nothingYet}</p>
+        <p>{TEXTS.nothingYet}</p>
       ) : (
         <Table
           caption={`${counted(found.offers.length, "offer")} of live nodes at block ${value?.at.number ?? ""}, cheapest first`}
@@ -73,7 +73,7 @@ export function MarketPage({ context }: { readonly context: Context }) {
       <Zones tiles={found?.tiles} asset={asset} zone={texts.zone} pick={(zone) => go({ zone })} />
       <h2>Asks</h2>
       <p class="soft">By GPU: the free slots of live nodes from left to right, the cheapest first, and upward what they ask.</p>
-      {found === undefined ? <p>{WORDS.nothingYet}</p> : <Ladders ladders={found.ladders} asset={asset} />}
+      {found === undefined ? <p>{TEXTS.nothingYet}</p> : <Ladders ladders={found.ladders} asset={asset} />}
       <Past course={course} asset={asset} deployed={network.deployBlock} />
     </>
   );

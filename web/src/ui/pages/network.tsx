@@ -7,7 +7,7 @@ import { counted } from "../../core/counted";
 import type { Network } from "../../core/network";
 import { inWords, type Unit } from "../../core/parameters";
 import { statusOf } from "../../core/status";
-import { statusWord } from "../../core/state-words";
+import { statusLabel } from "../../core/state-labels";
 import type { Asset } from "../../core/units";
 import { unpackPolicy, unpackPosted, unpack } from "../../core/words";
 import { CONTRACTS, NODE_PARAMETERS } from "../../generated/contracts";
@@ -20,11 +20,11 @@ import { Button } from "../parts/button";
 import { Failure } from "../parts/failure";
 import { NoMarket } from "../parts/no-market";
 import { Notes } from "../parts/notes";
-import { Amount, Moment, Whole } from "../parts/shown";
-import { TakeSnapshot } from "../parts/snapshot";
+import { Amount, Moment, Whole } from "../parts/values";
+import { TakeHistory } from "../parts/take-history";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function NetworkPage({ context }: { readonly context: Context }) {
   const { live, network } = context;
@@ -38,7 +38,7 @@ export function NetworkPage({ context }: { readonly context: Context }) {
   const states = new Map<string, number>();
   for (const node of value?.nodes ?? []) {
     const at = value?.at.time ?? 0;
-    const name = statusWord(statusOf(node, at, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
+    const name = statusLabel(statusOf(node, at, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
     states.set(name, (states.get(name) ?? 0) + 1);
   }
   const busy = (value?.nodes ?? []).reduce((sum, node) => sum + node.state.busy, 0);
@@ -51,15 +51,15 @@ export function NetworkPage({ context }: { readonly context: Context }) {
       <h2>Now</h2>
       <dl>
         <dt>Jobs posted</dt>
-        <dd>{seen === undefined ? WORDS.nothingYet : String(unpackPosted(seen.posted).count)}</dd>
+        <dd>{seen === undefined ? TEXTS.nothingYet : String(unpackPosted(seen.posted).count)}</dd>
         <dt>Workers</dt>
         <dd>
           {value === undefined
-            ? WORDS.nothingYet
+            ? TEXTS.nothingYet
             : [...states].map(([name, count]) => `${count} ${name}`).join(", ") || "none"}
         </dd>
         <dt>Slots</dt>
-        <dd>{value === undefined ? WORDS.nothingYet : `${busy} of ${slots} busy`}</dd>
+        <dd>{value === undefined ? TEXTS.nothingYet : `${busy} of ${slots} busy`}</dd>
         <dt>Escrow holds</dt>
         <dd><Amount value={seen?.held} asset={asset} /></dd>
         <dt>Stake</dt>
@@ -72,11 +72,11 @@ export function NetworkPage({ context }: { readonly context: Context }) {
         <dd>{pause(seen?.registrationsPausedUntil, seen?.time)}</dd>
       </dl>
       <BooksOf live={live} />
-      <TakeSnapshot context={context} />
+      <TakeHistory context={context} />
       <Notes />
       <h2>Parameters of new jobs</h2>
       {policy === undefined ? (
-        <p>{WORDS.nothingYet}</p>
+        <p>{TEXTS.nothingYet}</p>
       ) : (
         <Table
           caption="A job keeps those that it was posted with."
@@ -223,7 +223,7 @@ function documentOf(verdict: Verdict, network: Network): Record<string, unknown>
 }
 
 function pause(until: number | undefined, now: number | undefined) {
-  if (until === undefined || now === undefined) return WORDS.nothingYet;
+  if (until === undefined || now === undefined) return TEXTS.nothingYet;
   return now < until ? <>paused until <Moment at={until} now={now} /></> : "open";
 }
 

@@ -1,16 +1,16 @@
 // What stands at an address of this page that is none: that there is nothing, and where to go.
 
 import { jobAddress } from "../job-address";
-import { Stranger } from "../parts/shown";
+import { Stranger } from "../parts/values";
 import { hrefOf, useRoute } from "../router";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function NoPage() {
   const { parts } = useRoute();
   const job = parts.find((part) => jobAddress(part) !== undefined);
   return (
     <>
-      <h1>{WORDS.noPage}</h1>
+      <h1>{TEXTS.noPage}</h1>
       <p>
         This page has nothing at <code><Stranger text={`#/${parts.join("/")}`} most={200} /></code>.
       </p>

@@ -5,14 +5,14 @@ import { useMemo, useState } from "preact/hooks";
 import { Jobs as Reader } from "../../chain/jobs";
 import { type NodePast, NodeReader, stakeFault } from "../../chain/node-past";
 import { hasLeft, type NodeView } from "../../chain/owning";
-import { immutablesOf } from "../../chain/ground";
+import { immutablesOf } from "../../chain/posting-ground";
 import type { Block } from "../../chain/answers";
 import { counted } from "../../core/counted";
 import type { Hex } from "../../core/bytes";
 import type { HearthError } from "../../core/errors";
 import { type Opening, openingOf } from "../../core/openings";
 import { useLoad } from "../load";
-import type { Loaded } from "../lost";
+import type { Loaded } from "../unreachable";
 import type { Context } from "../context";
 import { nodeIdOf, useNode } from "../node";
 import { Failure } from "../parts/failure";
@@ -24,7 +24,7 @@ import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
 import { type Names, useNames } from "../use-names";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 // Newest jobs that are looked at for open units.
 const NEWEST = 50;
@@ -70,7 +70,7 @@ export function NodePage({ context }: { readonly context: Context }) {
       {view.error !== undefined && <Failure error={view.error} />}
       {jobs !== undefined && jobs.strays.count > 0 && <p role="note">{jobs.strays.inWords()}</p>}
       {view.value === undefined || node === undefined ? (
-        view.error === undefined && <p>{WORDS.nothingYet}</p>
+        view.error === undefined && <p>{TEXTS.nothingYet}</p>
       ) : hasLeft(node) ? (
         <p id="left">It has left the market, and its id is never given again.</p>
       ) : (
@@ -88,7 +88,7 @@ export function NodePage({ context }: { readonly context: Context }) {
       {books.value?.fault !== undefined && <Failure error={books.value.fault} />}
       {failed !== undefined && <Failure error={failed} />}
       {shown === undefined ? (
-        view.value !== undefined && past.error === undefined && <p>{WORDS.nothingYet}</p>
+        view.value !== undefined && past.error === undefined && <p>{TEXTS.nothingYet}</p>
       ) : (
         <NodeBooks
           past={shown}
@@ -142,7 +142,7 @@ function Openings({ openings: { value, error }, names }: OpeningsProps) {
       <h2>What it could take now</h2>
       {error !== undefined && <Failure error={error} />}
       {value === undefined ? (
-        error === undefined && <p>{WORDS.nothingYet}</p>
+        error === undefined && <p>{TEXTS.nothingYet}</p>
       ) : (
         <Table
           caption={`Open units of the newest ${counted(value.looked, "job")}, by the chain's gates at block ${value.at.number}; its own settings may refuse more`}

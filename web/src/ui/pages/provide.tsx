@@ -15,13 +15,13 @@ import { NoMarket } from "../parts/no-market";
 import { NodeFacts, NoNode, statusWordOf, Waits } from "../parts/node-facts";
 import { Rate } from "../parts/rate";
 import { Register } from "../parts/register";
-import { Amount, Moment, State } from "../parts/shown";
+import { Amount, Moment, State } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { Wallet } from "../parts/wallet";
 import { hrefOf, useRoute } from "../router";
 import { useWallets, type Wallets } from "../wallet";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function Provide({ context }: { readonly context: Context }) {
   const { parts } = useRoute();
@@ -59,7 +59,7 @@ function Nodes({ context, wallets }: Props) {
         <>
           <h2>Your nodes</h2>
           {fleet.value === undefined ? (
-            fleet.error === undefined && <p>{WORDS.nothingYet}</p>
+            fleet.error === undefined && <p>{TEXTS.nothingYet}</p>
           ) : (
             <Table
               caption={`Nodes that this account owns, at block ${fleet.value.at.number}`}
@@ -93,7 +93,7 @@ function Credit({ ready, wallets }: { readonly ready: Ready; readonly wallets: W
   const account = wallets.session?.account;
   const purse = useLoad(account === undefined ? undefined : () => readPurse(market, head, account), account ?? "", [changed.hash]);
   const credit = purse.value?.credit;
-  const held = credit === undefined ? WORDS.nothingYet : credit === 0n ? "There is no credit to withdraw." : "";
+  const held = credit === undefined ? TEXTS.nothingYet : credit === 0n ? "There is no credit to withdraw." : "";
   const act = account === undefined || credit === undefined ? undefined : withdrawing(network, account, credit);
   return (
     <>
@@ -125,7 +125,7 @@ function One({ context, wallets, part }: Props & { readonly part: string }) {
       {view.error !== undefined && <Failure error={view.error} />}
       <Wallet network={network} wallets={wallets} />
       {view.value === undefined ? (
-        view.error === undefined && <p>{WORDS.nothingYet}</p>
+        view.error === undefined && <p>{TEXTS.nothingYet}</p>
       ) : left ? (
         <p id="left">It has left the market; its stake is its owner's credit in Escrow.</p>
       ) : (

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { HearthError } from "../../core/errors";
 import type { Network } from "../../core/network";
 import { MOST_TEXT, type Prepared, preparedOf } from "../../core/prepared";
-import { type Told, tellOf } from "../../core/told";
+import { type CallSummary, summaryOf } from "../../core/call-summary";
 import type { Policy } from "../../core/types";
 import { unpackPolicy } from "../../core/words";
 import { requireSender } from "../../wallet/prepared";
@@ -105,7 +105,7 @@ export function SignPage({ context }: { readonly context: Context }) {
 
 export interface Read {
   readonly call: Prepared;
-  readonly told: Told;
+  readonly told: CallSummary;
 }
 
 // Say beforehand that another account is connected than the file was made for; the wallet is not asked then.
@@ -136,7 +136,7 @@ function useRead(text: string, network: Network | undefined, policy: Policy | un
   if (held?.text !== text || text.trim() === "" || network === undefined) return {};
   if (held.calls === undefined) return { error: held.error };
   try {
-    return { calls: held.calls.map((call) => ({ call, told: tellOf(call, network, policy ?? null) })) };
+    return { calls: held.calls.map((call) => ({ call, told: summaryOf(call, network, policy ?? null) })) };
   } catch (error) {
     return { error };
   }

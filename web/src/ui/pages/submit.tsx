@@ -3,7 +3,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { type Ground, readGround } from "../../chain/ground";
+import { type PostingGround, readGround } from "../../chain/posting-ground";
 import type { AttesterSet } from "../../core/attesters";
 import { canonicalBytes } from "../../core/resolve";
 import { HearthError } from "../../core/errors";
@@ -14,10 +14,10 @@ import { draftTerms } from "../../core/posting";
 import { located, runtimeKind, runtimeOf } from "../../core/spec";
 import type { Terms } from "../../core/types";
 import { ZERO_ADDRESS } from "../../generated/bounds";
-import { type Load, nameStored, requireFew, requireModule } from "../../data/bring";
+import { type Load, nameStored, requireFew, requireModule } from "../../data/job-data";
 import { Blocks } from "../../data/blocks";
 import { beatOf, useLoad } from "../load";
-import type { Loaded } from "../lost";
+import type { Loaded } from "../unreachable";
 import type { Context } from "../context";
 import { useRoute } from "../router";
 import { Attesters } from "../parts/attesters";
@@ -29,11 +29,11 @@ import { NoMarket } from "../parts/no-market";
 import { AtMost, refusalOfTakers, Takers } from "../parts/plan";
 import { Sign } from "../parts/sign";
 import { Synced } from "../parts/synced";
-import { Bring } from "../parts/there";
+import { UploadJobData } from "../parts/upload-job-data";
 import { Unfinished } from "../parts/unfinished";
 import { Wallet } from "../parts/wallet";
 import { useWallets, type Wallets } from "../wallet";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 const JobForm = lazy(async () => (await import("../parts/job-form")).JobForm);
 const Rerun = lazy(async () => (await import("../parts/rerun")).Rerun);
@@ -143,7 +143,7 @@ function Planned({ context, network, wallets, file, found, refuse }: Props) {
       {ground.error !== undefined && <Failure error={ground.error} />}
       {refused !== undefined && <Problems error={refused} />}
       {module.error !== undefined && <Problems error={module.error instanceof HearthError ? located(found.loaded, module.error) : module.error} />}
-      {refused === undefined && (drawn === undefined || ground.value === undefined) && <p>{WORDS.nothingYet}</p>}
+      {refused === undefined && (drawn === undefined || ground.value === undefined) && <p>{TEXTS.nothingYet}</p>}
       {(drawn === undefined || ground.value === undefined || ready === undefined) && (
         <>
           <h2>Wallet</h2>
@@ -156,7 +156,7 @@ function Planned({ context, network, wallets, file, found, refuse }: Props) {
           <h2>Wallet</h2>
           <Wallet network={network} wallets={wallets} />
           <AtMost market={ready.market} ground={ground.value} terms={drawn} session={wallets.session} credit={credit} />
-          <Bring key={digest} context={context} load={load} onThere={() => setThere(digest)} />
+          <UploadJobData key={digest} context={context} load={load} onThere={() => setThere(digest)} />
           {module.value === true && !(load instanceof HearthError) && (
             <Sign
               market={ready.market}
@@ -191,7 +191,7 @@ function drafted(
   attesters: AttesterSet | undefined,
   account: Hex,
   network: Network,
-  ground: Ground | undefined,
+  ground: PostingGround | undefined,
 ): readonly [Terms | undefined, unknown] {
   const { loaded, document, digest } = found;
   if (document === undefined || digest === undefined || ground === undefined) return [undefined, undefined];

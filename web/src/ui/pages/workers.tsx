@@ -6,7 +6,7 @@ import { reputation } from "../../core/reputation";
 import { askInForce, quarantinedUntil } from "../../core/status";
 import { slugOf } from "../../core/tiers";
 import type { Node } from "../../core/types";
-import { STATUS, STATUS_WORDS } from "../../generated/states";
+import { STATUS, STATUS_LABELS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
 import { useFleet } from "../fleet";
 import type { Context } from "../context";
@@ -15,11 +15,11 @@ import { NoMarket } from "../parts/no-market";
 import { statusWordOf } from "../parts/node-facts";
 import { Notes } from "../parts/notes";
 import { Rate } from "../parts/rate";
-import { Amount, Moment, Whole } from "../parts/shown";
+import { Amount, Moment, Whole } from "../parts/values";
 import { Synced } from "../parts/synced";
 import { type Column, Table } from "../parts/table";
 import { hrefOf } from "../router";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function Workers({ context }: { readonly context: Context }) {
   const { live, network } = context;
@@ -34,8 +34,8 @@ export function Workers({ context }: { readonly context: Context }) {
         const until = quarantinedUntil(node, now);
         const word = statusWordOf(node, now, network);
         if (until === null) return word;
-        const held = STATUS_WORDS[STATUS.SLASHED];
-        return <>{word === held || word === STATUS_WORDS[STATUS.ACTIVE] ? "" : `${word}, `}{held} until <Moment at={until} now={now} /></>;
+        const held = STATUS_LABELS[STATUS.SLASHED];
+        return <>{word === held || word === STATUS_LABELS[STATUS.ACTIVE] ? "" : `${word}, `}{held} until <Moment at={until} now={now} /></>;
       },
     },
     {
@@ -56,7 +56,7 @@ export function Workers({ context }: { readonly context: Context }) {
       <Synced live={live} />
       {error !== undefined && <Failure error={error} />}
       {value === undefined ? (
-        <p>{WORDS.nothingYet}</p>
+        <p>{TEXTS.nothingYet}</p>
       ) : (
         <>
           <Table

@@ -7,7 +7,7 @@ import { type Act, type ActStep, carryOut } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Asked } from "./marks";
+import { Asked } from "./call-fingerprint";
 import { pauseOf } from "./sign";
 
 export interface Offer {

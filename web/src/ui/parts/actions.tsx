@@ -15,7 +15,7 @@ import { acceptCall, cancelCall } from "../../wallet/calls";
 import { useWallets } from "../wallet";
 import { Acts, type Offer } from "./acting";
 import { journalOf } from "./sign";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 import { SaveActs } from "./save-acts";
 import { Wallet } from "./wallet";
 

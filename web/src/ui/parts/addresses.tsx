@@ -5,12 +5,12 @@ import { useState } from "preact/hooks";
 import type { Market } from "../../chain/market";
 import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
-import { typedTwice } from "../../core/twice";
+import { typedTwice } from "../../core/typed-twice";
 import { label, LONGEST_NAME, labelled, type Labelled, unlabel } from "../../data/addresses";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
-import { Amount, Stranger, Whole } from "./shown";
+import { Amount, Stranger, Whole } from "./values";
 import { Table } from "./table";
 
 interface Props {

@@ -7,10 +7,10 @@ import { readSet } from "../../core/attesters-file";
 import { HearthError } from "../../core/errors";
 import { located } from "../../core/spec";
 import { MAX_SET_BYTES } from "../../generated/attesters";
-import { anew } from "./anew";
+import { clearFileField } from "./clear-file-field";
 import { type Found, type JobFile, Problems } from "./job-file";
-import { Keys } from "./keys";
-import { Stranger, Whole } from "./shown";
+import { AttesterKeys } from "./attester-keys";
+import { Stranger, Whole } from "./values";
 
 export function Attesters({ file, found }: { readonly file: JobFile; readonly found: Found }) {
   const [refused, setRefused] = useState<{ readonly name: string; readonly error: unknown }>();
@@ -42,7 +42,7 @@ export function Attesters({ file, found }: { readonly file: JobFile; readonly fo
           <input
             id="attesters-file"
             type="file"
-            onClick={anew}
+            onClick={clearFileField}
             onChange={(event) => void take(event.currentTarget.files?.[0])}
           />
         </label>
@@ -54,7 +54,7 @@ export function Attesters({ file, found }: { readonly file: JobFile; readonly fo
             <p>
               {set.quorum} of these {set.keys.length} must sign a result before its worker is paid:
             </p>
-            <Keys set={set} />
+            <AttesterKeys set={set} />
             <dl>
               <dt>Workers must accept the set</dt>
               <dd id="attesters-digest"><Whole hex={digestOf(set)} /></dd>

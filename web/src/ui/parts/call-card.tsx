@@ -5,15 +5,15 @@ import { Fragment } from "preact";
 import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
 import { MOST_TEXT, type Prepared } from "../../core/prepared";
-import type { Told } from "../../core/told";
+import type { CallSummary } from "../../core/call-summary";
 import { type Asset, formatAmount, NATIVE } from "../../core/units";
 import { hrefOf } from "../router";
-import { CallMarks } from "./marks";
-import { Stranger, Whole } from "./shown";
+import { CallMarks } from "./call-fingerprint";
+import { Stranger, Whole } from "./values";
 
 interface Props {
   readonly call: Prepared;
-  readonly told: Told;
+  readonly told: CallSummary;
   readonly network: Network;
 }
 

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { readPurse } from "../../chain/calling";
-import type { Ground } from "../../chain/ground";
+import type { PostingGround } from "../../chain/posting-ground";
 import type { Market } from "../../chain/market";
 import type { Hex } from "../../core/bytes";
 import { escrowAtPost } from "../../core/money";
@@ -12,8 +12,8 @@ import type { Network } from "../../core/network";
 import type { Terms } from "../../core/types";
 import { formatAmount } from "../../core/units";
 import { useLoad } from "../load";
-import type { Loaded } from "../lost";
-import { Amount, Whole } from "./shown";
+import type { Loaded } from "../unreachable";
+import { Amount, Whole } from "./values";
 
 // `most` is what credit could pay, `pays` what its owner has it pay.
 export interface Credit {
@@ -23,7 +23,7 @@ export interface Credit {
   choose(pays: boolean): void;
 }
 
-export function useCredit(market: Market | undefined, ground: Ground | undefined, account: Hex | undefined, terms: Terms | undefined): Credit {
+export function useCredit(market: Market | undefined, ground: PostingGround | undefined, account: Hex | undefined, terms: Terms | undefined): Credit {
   // Whose credit is to pay: another account has chosen nothing.
   const [chosen, setChosen] = useState<Hex>();
   const known = market !== undefined && ground !== undefined && account !== undefined;

@@ -2,7 +2,7 @@
 
 import { HearthError } from "../../core/errors";
 import { shown } from "../../core/text";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export function Failure({ error }: { readonly error: unknown }) {
   const known = error instanceof HearthError;
@@ -11,7 +11,7 @@ export function Failure({ error }: { readonly error: unknown }) {
     <p class="failure" role="alert">
       <strong>{known ? error.code : "FAULT"}</strong> {shown(message, 2_000)}
       {known && error.hint !== "" && <span class="hint"> Next: {shown(error.hint, 500)}</span>}
-      {known && /another RPC/.test(error.hint) && <> <a href="#/network">{WORDS.rpcs}</a></>}
+      {known && /another RPC/.test(error.hint) && <> <a href="#/network">{TEXTS.rpcs}</a></>}
     </p>
   );
 }

@@ -9,11 +9,11 @@ import type { Hex } from "../../core/bytes";
 import { counted } from "../../core/counted";
 import { BOX, laidOut, UNKNOWN } from "../../core/graph";
 import type { Posted } from "../../core/posted";
-import type { Told } from "../../core/state-words";
+import type { StateLabel } from "../../core/state-labels";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
-import { iconOf, State, Whole } from "./shown";
+import { iconOf, State, Whole } from "./values";
 
 interface Props {
   readonly reader: Jobs;
@@ -67,7 +67,7 @@ function Linked({ job, around, center }: { readonly job: Hex; readonly around: A
   return <><a href={hrefOf(["job", job])}><Whole hex={job} /></a> ({state})</>;
 }
 
-const toldIn = ({ states }: Around, job: Hex): Told => states.get(job) ?? { word: UNKNOWN, text: UNKNOWN };
+const toldIn = ({ states }: Around, job: Hex): StateLabel => states.get(job) ?? { word: UNKNOWN, text: UNKNOWN };
 
 // The list below says the same: what cannot be seen is left to it.
 function Drawn({ around, center }: { readonly around: Around; readonly center: Hex }) {

@@ -6,9 +6,9 @@ import { leftOut, shownValue, typeAt, typedValue, valueAt } from "../../core/job
 import { fieldName, type Location } from "../../core/problems";
 import { shown } from "../../core/text";
 import type { Value, ValueMap } from "../../core/values";
-import { anew } from "./anew";
+import { clearFileField } from "./clear-file-field";
 import type { Field } from "./job-fields";
-import { Stranger } from "./shown";
+import { Stranger } from "./values";
 
 // What the controls share: the values, how one is changed, what is wrong with each by its name.
 export interface Desk {
@@ -153,7 +153,7 @@ function Picks({ desk, field, where }: Props) {
         type="file"
         aria-label={`${field.label}: ${what}`}
         {...(folder ? { webkitdirectory: true } : {})}
-        onClick={anew}
+        onClick={clearFileField}
         onChange={(event) => desk.pick(where, [...(event.currentTarget.files ?? [])])}
       />
     </label>

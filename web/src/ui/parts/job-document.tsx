@@ -13,7 +13,7 @@ import { useLoad } from "../load";
 import type { Context } from "../context";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Stranger } from "./shown";
+import { Stranger } from "./values";
 
 interface Props {
   readonly context: Context;

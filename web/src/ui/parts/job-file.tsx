@@ -11,14 +11,14 @@ import { canonicalBytes, dataOf, type ResolvedSpec, resolve } from "../../core/r
 import { type LoadedSpec, loadSpec, localSources } from "../../core/spec";
 import type { Network } from "../../core/network";
 import { shown } from "../../core/text";
-import { type Named, nameSource } from "../../data/bring";
+import { type Named, nameSource } from "../../data/job-data";
 import { type Draft, draftOf, MOST_DRAFT } from "../../data/draft";
-import { fromInput } from "../../data/pick";
+import { fromInput } from "../../data/picked-files";
 import { type Kept, type Pen, penOf, writingOf } from "../../data/writing";
-import { anew } from "./anew";
+import { clearFileField } from "./clear-file-field";
 import { Failure } from "./failure";
 import { offline } from "./lazy";
-import { Stranger } from "./shown";
+import { Stranger } from "./values";
 
 // Names of one folder that are told.
 const MOST_LEFT = 8;
@@ -105,7 +105,7 @@ export function Editor({ file, children }: { readonly file: JobFile; readonly ch
           <input
             type="file"
             accept=".yaml,.yml,.json"
-            onClick={anew}
+            onClick={clearFileField}
             onChange={(event) => void event.currentTarget.files?.[0]?.text().then(begin, setError)}
           />
         </label>
@@ -226,14 +226,14 @@ export function Sources({ file, found }: { readonly file: JobFile; readonly foun
             <span class="row">
               <label>
                 {named.has(src) ? "another file" : "as a file"}{" "}
-                <input type="file" onClick={anew} onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])} />
+                <input type="file" onClick={clearFileField} onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])} />
               </label>
               <label>
                 or a folder{" "}
                 <input
                   type="file"
                   {...{ webkitdirectory: true }}
-                  onClick={anew}
+                  onClick={clearFileField}
                   onChange={(event) => void take(src, [...(event.currentTarget.files ?? [])])}
                 />
               </label>

@@ -8,8 +8,8 @@ import { faultsOf, readForm, sourceWord, valueAt, withSource, withValue } from "
 import { fieldName, type Location } from "../../core/problems";
 import { shown } from "../../core/text";
 import type { Value, ValueMap } from "../../core/values";
-import { nameSource } from "../../data/bring";
-import { fromInput } from "../../data/pick";
+import { nameSource } from "../../data/job-data";
+import { fromInput } from "../../data/picked-files";
 import { Failure } from "./failure";
 import { type Desk, Faults, idOf } from "./job-controls";
 import { type Field, type Group, GROUPS } from "./job-fields";

@@ -3,11 +3,11 @@
 import type { Network } from "../../core/network";
 import type { Posted } from "../../core/posted";
 import { verification } from "../../core/steps";
-import { countedWords } from "../../core/state-words";
-import { isFinished, tallyOf, toldOf } from "../../core/view";
+import { countedLabels } from "../../core/state-labels";
+import { isFinished, tallyOf, labelOf } from "../../core/view";
 import type { WholeJob } from "../job";
 import { hrefOf } from "../router";
-import { Moment, State, Whole } from "./shown";
+import { Moment, State, Whole } from "./values";
 
 // Where its job file is opened to be changed and posted anew.
 export function RerunLink({ posted }: { readonly posted: Posted }) {
@@ -27,8 +27,8 @@ export function Head({ whole, network, now }: HeadProps) {
   return (
     <>
       <p>
-        <State {...toldOf(view)} />
-        {tally.size > 1 && `: ${countedWords(tally)}`}
+        <State {...labelOf(view)} />
+        {tally.size > 1 && `: ${countedLabels(tally)}`}
       </p>
       {whole.seen.waits && <p>{whole.seen.waits}</p>}
       <dl>

@@ -2,7 +2,7 @@
 
 import type { Hex } from "../../core/bytes";
 import { hrefOf } from "../router";
-import { short, Stranger } from "./shown";
+import { short, Stranger } from "./values";
 
 interface Props {
   readonly job: Hex;

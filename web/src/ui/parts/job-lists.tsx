@@ -7,7 +7,7 @@ import { shownValue, typeAt, valueAt } from "../../core/job-form";
 import type { Value, ValueMap } from "../../core/values";
 import { Below, described, Faults, idOf, Leaf, type Props, Text } from "./job-controls";
 import type { Field } from "./job-fields";
-import { Stranger } from "./shown";
+import { Stranger } from "./values";
 
 export function Control(props: Props) {
   const { field, where } = props;

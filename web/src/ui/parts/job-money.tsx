@@ -10,7 +10,7 @@ import { counted } from "../../core/counted";
 import type { Network } from "../../core/network";
 import { costOf, receiptOf } from "../../core/receipt";
 import type { WholeJob } from "../job";
-import { Amount } from "./shown";
+import { Amount } from "./values";
 
 interface MoneyProps {
   readonly whole: WholeJob;

@@ -9,11 +9,11 @@ import type { MarketEvent } from "../../core/events";
 import { type Confirmation, confirmationInWords, type JudgedUnit, judgedUnits } from "../../core/judged";
 import { bond } from "../../core/money";
 import { verification } from "../../core/steps";
-import { unitWord } from "../../core/state-words";
+import { unitLabel } from "../../core/state-labels";
 import { ZERO_ADDRESS } from "../../generated/bounds";
 import { STATE } from "../../generated/states";
 import { useLoad } from "../load";
-import { Amount, Moment, State, Whole } from "./shown";
+import { Amount, Moment, State, Whole } from "./values";
 import { Table } from "./table";
 
 interface Props {
@@ -71,7 +71,7 @@ function Judge({ market, standing, events }: Props) {
         caption="Results, and what was said of them"
         columns={[
           { head: "unit", cell: ({ index }: JudgedUnit) => index, number: true },
-          { head: "state", cell: ({ unit }) => <State word={unitWord(unit)} /> },
+          { head: "state", cell: ({ unit }) => <State word={unitLabel(unit)} /> },
           { head: "judged until", cell: ({ until }) => (until === null ? "it is over" : <Moment at={until} now={view.now} />) },
           { head: "verdict", cell: (unit) => verdictIn(unit, confirmed?.get(unit.index)) },
           { head: "result", cell: ({ result }) => (result === null ? "" : <code>{result}</code>) },

@@ -6,16 +6,16 @@ import type { Market } from "../../chain/market";
 import type { Hex } from "../../core/bytes";
 import { moment } from "../../core/moments";
 import type { Prepared } from "../../core/prepared";
-import type { Told } from "../../core/told";
+import type { CallSummary } from "../../core/call-summary";
 import { browserSigned, SignedCalls, signedId } from "../../wallet/signed";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Failure } from "./failure";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
 interface Props {
   readonly market: Market;
-  readonly calls: readonly { readonly call: Prepared; readonly told: Told }[];
+  readonly calls: readonly { readonly call: Prepared; readonly told: CallSummary }[];
   readonly head: Block;
   readonly changed: Hex;
   readonly seen: number;

@@ -4,7 +4,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { HearthError } from "../../core/errors";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 
 export const offline = (): HearthError =>
@@ -26,6 +26,6 @@ export function lazy<Props extends object>(load: () => Promise<ComponentType<Pro
     }, []);
     const Found = known ?? loaded.page;
     if (loaded.fault !== undefined) return <Failure error={loaded.fault} />;
-    return Found === undefined ? <p>{WORDS.nothingYet}</p> : <Found {...props} />;
+    return Found === undefined ? <p>{TEXTS.nothingYet}</p> : <Found {...props} />;
   };
 }

@@ -2,8 +2,8 @@
 
 import { Fragment } from "preact";
 
-import { MEANINGS } from "../../core/explained";
-import { iconOf } from "./shown";
+import { MEANINGS } from "../../core/state-meanings";
+import { iconOf } from "./values";
 
 export function Legend() {
   return (

@@ -19,13 +19,13 @@ import type { Session } from "../../wallet/request";
 import type { Ready } from "../context";
 import { useLoad } from "../load";
 import { hrefOf } from "../router";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Acts, type Offer } from "./acting";
 import { Failure } from "./failure";
 import { Field, read } from "./fields";
 import { OfferForm } from "./offer-form";
-import { Rows } from "./rows";
-import { Moment, Whole } from "./shown";
+import { SignedRows } from "./signed-rows";
+import { Moment, Whole } from "./values";
 import { WalletShows } from "./wallet-shows";
 
 interface Props {
@@ -123,7 +123,7 @@ function NewOffer({ ready, session, view: { node } }: Props) {
       <p>
         What is written here is what the chain matches jobs with; the machine has to have it. <code>hearth worker update --print-tx</code>{" "}
         there writes such a call with what it finds, which is signed at{" "}
-        <a href={hrefOf(["sign"])}>{WORDS.nav.sign}</a>. An offer changes only while no lease runs:{" "}
+        <a href={hrefOf(["sign"])}>{TEXTS.nav.sign}</a>. An offer changes only while no lease runs:{" "}
         <code>hearth worker drain</code>, the worker's own command, lets it end what it runs.
       </p>
       {told.error !== undefined && <Failure error={told.error} />}
@@ -144,7 +144,7 @@ function Document({ manifest }: { readonly manifest: Manifest | undefined }) {
   return rows === undefined ? null : (
     <>
       <p>This call carries what the node says of itself, for everybody and for good:</p>
-      <Rows id="manifest" rows={rows} />
+      <SignedRows id="manifest" rows={rows} />
     </>
   );
 }

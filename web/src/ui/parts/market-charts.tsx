@@ -7,14 +7,14 @@ import { HearthError } from "../../core/errors";
 import type { TierCourse } from "../../core/course";
 import type { Ladder, Rung } from "../../core/offers";
 import { floorDiv, percent } from "../../core/numbers";
-import { type Bucket, bucketsOf, type Step, widthFor } from "../../core/spread";
+import { type Bucket, bucketsOf, type Step, widthFor } from "../../core/chart-series";
 import { type Asset, formatDuration, showRate } from "../../core/units";
 import type { Course } from "../course";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Chart, HIGH, type Point } from "./chart";
 import { Failure } from "./failure";
 import { Rate } from "./rate";
-import { Moment } from "./shown";
+import { Moment } from "./values";
 import { Table } from "./table";
 
 // Steps that are drawn one by one; of more, means over equal times.
@@ -101,7 +101,7 @@ export function Reading({ course, deployed }: { readonly course: Course; readonl
           It takes the logs of {ahead} blocks, most of them once: this browser keeps them.
         </p>
       )}
-      {ahead === 0 && told === undefined && error === undefined && <p>{upTo === undefined ? WORDS.nothingYet : `read up to block ${upTo}…`}</p>}
+      {ahead === 0 && told === undefined && error === undefined && <p>{upTo === undefined ? TEXTS.nothingYet : `read up to block ${upTo}…`}</p>}
       {told !== undefined && <p class="soft">{`All events from block ${deployed} to block ${told.at.number}; nothing here is a sample.`}</p>}
     </>
   );

@@ -3,10 +3,10 @@
 import { byDay, type Earnings, earningsOf, type Line, linesOf } from "../../core/earnings";
 import type { NodePast } from "../../chain/node-past";
 import type { Asset } from "../../core/units";
-import { type End, endsOf, type Took, tookBy } from "../../core/took";
+import { type End, endsOf, type NodeLease, leasesOfNode } from "../../core/node-leases";
 import { save } from "../../data/save";
 import { hrefOf } from "../router";
-import { Amount } from "./shown";
+import { Amount } from "./values";
 import { type Column, Table } from "./table";
 
 interface Props {
@@ -35,7 +35,7 @@ const STRIP = 120;
 
 export function NodeBooks({ past, node, asset, now, older }: Props) {
   const terms = (job: `0x${string}`) => past.terms.get(job);
-  const took = tookBy(past.events, node, now, terms);
+  const took = leasesOfNode(past.events, node, now, terms);
   const lines = linesOf(past.events, node, terms);
   const since = past.whole ? "since it was registered" : `since block ${past.from}`;
   const unknown = past.events.filter((event) => event.name === "Finished" && !past.terms.has(event.jobId)).length;
@@ -74,7 +74,7 @@ export function NodeBooks({ past, node, asset, now, older }: Props) {
   );
 }
 
-function Strip({ took }: { readonly took: readonly Took[] }) {
+function Strip({ took }: { readonly took: readonly NodeLease[] }) {
   if (took.length === 0) return null;
   return (
     <ol class="strip" aria-label="Its leases, the newest first">
@@ -105,7 +105,7 @@ function Sums({ of, asset }: { readonly of: Earnings; readonly asset: Asset }) {
 }
 
 // How many leases ended how, each with the shape that the strip has for it.
-function Ends({ took }: { readonly took: readonly Took[] }) {
+function Ends({ took }: { readonly took: readonly NodeLease[] }) {
   const counts = [...endsOf(took)];
   if (counts.length === 0) return <>It took no lease</>;
   return (

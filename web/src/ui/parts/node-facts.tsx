@@ -7,8 +7,8 @@ import type { Network } from "../../core/network";
 import { runtimesOf } from "../../core/offer";
 import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
-import { waitsOf } from "../../core/standing";
-import { statusWord } from "../../core/state-words";
+import { waitsOf } from "../../core/obstacles";
+import { statusLabel } from "../../core/state-labels";
 import { askInForce, stakeShort, statusOf } from "../../core/status";
 import { slugOf } from "../../core/tiers";
 import type { Node, Offer } from "../../core/types";
@@ -17,7 +17,7 @@ import { ZERO_ADDRESS } from "../../generated/bounds";
 import { ZONES } from "../../generated/zones";
 import { Failure } from "./failure";
 import { Rate } from "./rate";
-import { Amount, Moment, State, Whole } from "./shown";
+import { Amount, Moment, State, Whole } from "./values";
 
 interface Props {
   readonly view: NodeView;
@@ -100,7 +100,7 @@ export function Waits({ node, network, now }: { readonly node: Node; readonly ne
 }
 
 export const statusWordOf = (node: Node, now: number, { nodeParameters }: Pick<Network, "nodeParameters">): string =>
-  statusWord(statusOf(node, now, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
+  statusLabel(statusOf(node, now, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
 
 export function offerInWords(offer: Offer): string {
   const gpus = offer.gpuCount === 0 ? "no GPU" : `${offer.gpuCount} x ${slugOf(offer.tier)} of ${offer.vramGib} GiB`;

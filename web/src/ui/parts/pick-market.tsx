@@ -5,10 +5,10 @@ import { useState } from "preact/hooks";
 
 import { type NetworkFile, ofAddress, ofFile, pickMarket, reached } from "../../data/market";
 import type { Context } from "../context";
-import { anew } from "./anew";
+import { clearFileField } from "./clear-file-field";
 import { AskWhom, Lasts } from "./ask-whom";
 import { Failure } from "./failure";
-import { Stranger, Whole } from "./shown";
+import { Stranger, Whole } from "./values";
 
 export function PickMarket({ context }: { readonly context: Context }) {
   const [address, setAddress] = useState("");
@@ -36,7 +36,7 @@ export function PickMarket({ context }: { readonly context: Context }) {
           type="file"
           accept=".json"
           disabled={busy}
-          onClick={anew}
+          onClick={clearFileField}
           onChange={({ currentTarget }) => {
             const [picked] = currentTarget.files ?? [];
             if (picked !== undefined) void take(ofFile(picked));

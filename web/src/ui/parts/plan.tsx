@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { type Ground, requireGates } from "../../chain/ground";
+import { type PostingGround, requireGates } from "../../chain/posting-ground";
 import type { Market } from "../../chain/market";
 import { asksOf, gatesOf, takers, workersInWords } from "../../core/fleet";
 import type { JobSpec } from "../../core/model";
@@ -13,7 +13,7 @@ import { enoughFor, gasCost, postGasAfter, pricedAt, requireTaker } from "../../
 import { leasesOf, nameOf, type Policy, type Terms } from "../../core/types";
 import { type Asset, formatDuration, NATIVE, rateAtLeast, showRate } from "../../core/units";
 import { unpackPolicy } from "../../core/words";
-import { BILLING, FLEET_WORDS, PASSING_GATES } from "../../generated/states";
+import { BILLING, FLEET_LABELS, PASSING_GATES } from "../../generated/states";
 import { ZERO_HASH } from "../../generated/bounds";
 import { withdrawing } from "../../wallet/acting";
 import type { Session } from "../../wallet/request";
@@ -21,18 +21,18 @@ import { useLoad } from "../load";
 import { Acts } from "./acting";
 import { type Credit, CreditBox } from "./credit";
 import { Failure } from "./failure";
-import { Amount, Moment } from "./shown";
+import { Amount, Moment } from "./values";
 import { Table } from "./table";
 
 interface TakersProps {
   readonly market: Market;
-  readonly ground: Ground;
+  readonly ground: PostingGround;
   readonly terms: Terms;
   readonly spec: JobSpec;
 }
 
 // Why no worker can take a job, undefined where one can.
-export function refusalOfTakers({ fleet }: Ground, terms: Terms, spec: JobSpec, asset: Asset): unknown {
+export function refusalOfTakers({ fleet }: PostingGround, terms: Terms, spec: JobSpec, asset: Asset): unknown {
   const policy = unpackPolicy(terms.policy);
   return refusalOf(() => requireTaker(gatesOf(fleet, terms, policy), enoughFor(spec, fleet, terms, policy, asset)));
 }
@@ -42,7 +42,7 @@ export function Takers({ market, ground, terms, spec, refused }: TakersProps & {
   const policy = unpackPolicy(terms.policy);
   const gates = gatesOf(ground.fleet, terms, policy);
   const checked = useLoad(() => requireGates(market, ground, terms, policy), market.network.name, [ground, terms]);
-  const rows = [...gates].filter(([gate]) => gate in FLEET_WORDS).sort(([a], [b]) => a - b);
+  const rows = [...gates].filter(([gate]) => gate in FLEET_LABELS).sort(([a], [b]) => a - b);
   return (
     <>
       <h2>Who can take it</h2>
@@ -54,7 +54,7 @@ export function Takers({ market, ground, terms, spec, refused }: TakersProps & {
           caption="What keeps the others from it"
           columns={[
             { head: "workers", cell: ([, count]: readonly [number, number]) => count, number: true },
-            { head: "are", cell: ([gate]) => (FLEET_WORDS as Readonly<Record<number, string>>)[gate] ?? "" },
+            { head: "are", cell: ([gate]) => (FLEET_LABELS as Readonly<Record<number, string>>)[gate] ?? "" },
             { head: "", cell: ([gate]) => ((PASSING_GATES as readonly number[]).includes(gate) ? "for now: they count as able" : "") },
           ]}
           rows={rows}
@@ -103,7 +103,7 @@ function Slider({ ground, terms, spec, policy, market }: TakersProps & { readonl
 
 interface AtMostProps {
   readonly market: Market;
-  readonly ground: Ground;
+  readonly ground: PostingGround;
   readonly terms: Terms;
   readonly session: Session | undefined;
   readonly credit: Credit;

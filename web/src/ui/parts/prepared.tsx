@@ -5,21 +5,21 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Market } from "../../chain/market";
 import { HearthError } from "../../core/errors";
 import type { Prepared } from "../../core/prepared";
-import type { Told } from "../../core/told";
+import type { CallSummary } from "../../core/call-summary";
 import { PreparedCalls } from "../../wallet/prepared";
 import type { Session } from "../../wallet/request";
 import { browserSigned, SignedCalls } from "../../wallet/signed";
 import { hrefOf } from "../router";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Asked } from "./marks";
-import { Whole } from "./shown";
+import { Asked } from "./call-fingerprint";
+import { Whole } from "./values";
 import { pauseOf } from "./sign";
 
 interface Props {
   readonly market: Market;
   readonly session: Session | undefined;
-  readonly calls: readonly { readonly call: Prepared; readonly told: Told }[];
+  readonly calls: readonly { readonly call: Prepared; readonly told: CallSummary }[];
 }
 
 const STEPS = {

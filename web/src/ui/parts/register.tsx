@@ -20,7 +20,7 @@ import { useLoad } from "../load";
 import { Acts } from "./acting";
 import { Field, read } from "./fields";
 import { OfferForm } from "./offer-form";
-import { Amount, Moment } from "./shown";
+import { Amount, Moment } from "./values";
 import { WalletShows } from "./wallet-shows";
 
 const FIRST: Wish = {

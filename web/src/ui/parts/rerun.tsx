@@ -14,10 +14,10 @@ import { jobAddress } from "../job-address";
 import { useLoad } from "../load";
 import type { Context } from "../context";
 import { hrefOf, useRoute } from "../router";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 import type { JobFile } from "./job-file";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
 interface Props {
   readonly context: Context;
@@ -55,7 +55,7 @@ export function Rerun({ context, network, file }: Props) {
   return (
     <div role="status" id="rerun">
       {error !== undefined && <Failure error={error} />}
-      {value === undefined && error === undefined && <p>{WORDS.nothingYet}</p>}
+      {value === undefined && error === undefined && <p>{TEXTS.nothingYet}</p>}
       {value !== undefined && taken === job && (
         <>
           <p>This is the file of job {link}. What is posted from it is a new job, which costs anew.</p>

@@ -7,8 +7,8 @@ import { writeCar } from "../../core/car";
 import { counted } from "../../core/counted";
 import type { MarketEvent } from "../../core/events";
 import type { Posted } from "../../core/posted";
-import { outcomeWords } from "../../core/sentences";
-import { isSheet } from "../../core/sheet";
+import { outcomeLabel } from "../../core/sentences";
+import { isOutputTable } from "../../core/output-table";
 import { hasResult } from "../../core/types";
 import { blocksOf, type Found, readFile } from "../../core/unixfs";
 import { OUTCOME } from "../../generated/states";
@@ -17,11 +17,11 @@ import { outputLimits, type Place, type Read, readResult } from "../../data/resu
 import { save } from "../../data/save";
 import type { Context } from "../context";
 import { useLoad } from "../load";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 import { RerunLink } from "./job-head";
-import { Sheet } from "./sheet";
-import { Moment, Stranger } from "./shown";
+import { ShownTable } from "./output-table";
+import { Moment, Stranger } from "./values";
 import { Table } from "./table";
 import type { JobView } from "../../core/view";
 
@@ -87,7 +87,7 @@ function OneResult({ context, place }: { readonly context: Context; readonly pla
   const [tries, setTries] = useState(0);
   const { value, error } = useLoad(() => readResult(place, blocks), place.result, [tries]);
   if (value === undefined) {
-    if (error === undefined) return <p>{WORDS.nothingYet}</p>;
+    if (error === undefined) return <p>{TEXTS.nothingYet}</p>;
     return (
       <>
         <Failure error={error} />
@@ -107,7 +107,7 @@ function Shown({ place, read, blocks }: { readonly place: Place; readonly read: 
       <p class="good">Its digest, its unit and every block of it are what the chain says.</p>
       <dl>
         <dt>Outcome</dt>
-        <dd>{outcomeWords(place.unit.outcome)}</dd>
+        <dd>{outcomeLabel(place.unit.outcome)}</dd>
         <dt>Status</dt>
         <dd><Stranger text={result.status} />{result.exitCode !== null && `, exit code ${result.exitCode}`}</dd>
         {report !== undefined && report.detail !== "" && (
@@ -184,7 +184,7 @@ function Outputs({ place, read, blocks }: { readonly place: Place; readonly read
                 <button type="button" onClick={() => void run(lastOf(one.path), readFile(one.cid, blocks.source, limits))}>
                   Save <Stranger text={lastOf(one.path)} most={40} />
                 </button>
-                {isSheet(one.path, one.size) && (
+                {isOutputTable(one.path, one.size) && (
                   <button type="button" onClick={() => void show(one)}>
                     Show <Stranger text={lastOf(one.path)} most={40} /> as a table
                   </button>
@@ -207,7 +207,7 @@ function Outputs({ place, read, blocks }: { readonly place: Place; readonly read
         <span role="status">{saved}</span>
       </p>
       {error !== undefined && <Failure error={error} />}
-      {sheet !== undefined && <Sheet key={sheet.path} path={sheet.path} bytes={sheet.bytes} />}
+      {sheet !== undefined && <ShownTable key={sheet.path} path={sheet.path} bytes={sheet.bytes} />}
     </>
   );
 }

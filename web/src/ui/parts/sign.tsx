@@ -17,11 +17,11 @@ import { useLoad } from "../load";
 import { hrefOf } from "../router";
 import { Button } from "./button";
 import { type Credit, WithdrawNote } from "./credit";
-import { Elsewhere } from "./elsewhere";
+import { Elsewhere } from "./sign-elsewhere";
 import { Failure } from "./failure";
-import { Asked } from "./marks";
-import { Keys } from "./keys";
-import { Whole } from "./shown";
+import { Asked } from "./call-fingerprint";
+import { AttesterKeys } from "./attester-keys";
+import { Whole } from "./values";
 import { WalletShows } from "./wallet-shows";
 
 interface Props {
@@ -53,7 +53,7 @@ export function Sign({ market, session, draft, terms, credit, there, untakable, 
     <>
       <h2>Before you sign</h2>
       <p id="judged">{judgedWords(terms, unpackPolicy(terms.policy), draft.attesters, network.asset)}</p>
-      {draft.attesters !== undefined && <Keys set={draft.attesters} />}
+      {draft.attesters !== undefined && <AttesterKeys set={draft.attesters} />}
       <WithdrawNote credit={credit} network={network} />
       <WalletShows id="wallet-shows" network={network} takes={escrow} to={network.contracts.JobRegistry} name="post" job />
       {again.stands && (

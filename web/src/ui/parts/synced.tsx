@@ -3,8 +3,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { Live } from "../context";
-import { passes } from "../lost";
-import { WORDS } from "../words";
+import { passes } from "../unreachable";
+import { TEXTS } from "../texts";
 import { Failure } from "./failure";
 
 export function Synced({ live }: { readonly live: Live }) {
@@ -14,7 +14,7 @@ export function Synced({ live }: { readonly live: Live }) {
     return () => clearInterval(timer);
   }, []);
   if (live.state === "none") return null;
-  if (live.state === "opening") return <p class="soft synced">{WORDS.opening}</p>;
+  if (live.state === "opening") return <p class="soft synced">{TEXTS.opening}</p>;
   if (live.state === "refused") {
     return (
       <>
@@ -23,7 +23,7 @@ export function Synced({ live }: { readonly live: Live }) {
           <button type="button" onClick={live.retry}>
             Try again
           </button>
-          {passes(live.error) && <span class="soft">{WORDS.again}</span>}
+          {passes(live.error) && <span class="soft">{TEXTS.again}</span>}
         </p>
       </>
     );
@@ -31,7 +31,7 @@ export function Synced({ live }: { readonly live: Live }) {
   const seconds = Math.max(0, Math.floor((now - live.seen) / 1_000));
   return (
     <>
-      <p class="soft synced">{WORDS.synced(live.head.number, seconds)}</p>
+      <p class="soft synced">{TEXTS.synced(live.head.number, seconds)}</p>
       {live.lost !== undefined && <Failure error={live.lost} />}
     </>
   );

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 export interface Column<Row> {
   readonly head: string;
@@ -40,7 +40,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, none }: Props<Row>) 
   return (
     <>
       {/* A focus, so that the keyboard scrolls it where it is wider than the screen. */}
-      {wide && <p class="cue">{WORDS.wide}</p>}
+      {wide && <p class="cue">{TEXTS.wide}</p>}
       <div class={wide ? "scroll wide" : "scroll"} ref={box} tabIndex={0} role="region" aria-label={caption}>
         <table>
           <caption>

@@ -14,7 +14,7 @@ import { type Asset, formatAmount, formatDuration, showRate } from "../../core/u
 import { CONDITION } from "../../generated/parents";
 import { BILLING, TERMS_FLAG } from "../../generated/states";
 import { hrefOf } from "../router";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
 const BILLED = { [BILLING.FIXED]: "a fixed price", [BILLING.FUEL]: "by fuel", [BILLING.METERED]: "by the second" };
 

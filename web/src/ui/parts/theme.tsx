@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 import { recall, remember } from "../../data/remember";
-import { WORDS } from "../words";
+import { TEXTS } from "../texts";
 
 const KEY = "theme";
 const CHOICES = ["auto", "light", "dark"] as const;
@@ -32,11 +32,11 @@ export function Theme() {
   };
   return (
     <label class="theme">
-      {WORDS.theme.label}{" "}
+      {TEXTS.theme.label}{" "}
       <select value={choice} onChange={(event) => choose(event.currentTarget.value as Choice)}>
         {CHOICES.map((one) => (
           <option key={one} value={one}>
-            {WORDS.theme[one]}
+            {TEXTS.theme[one]}
           </option>
         ))}
       </select>

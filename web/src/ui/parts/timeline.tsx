@@ -6,10 +6,10 @@ import { counted } from "../../core/counted";
 import type { MarketEvent } from "../../core/events";
 import { eventFacts } from "../../core/sentences";
 import { type Asset, showAmount } from "../../core/units";
-import type { Loaded } from "../lost";
-import { WORDS } from "../words";
+import type { Loaded } from "../unreachable";
+import { TEXTS } from "../texts";
 import { Failure } from "./failure";
-import { Moment, Stranger, Whole } from "./shown";
+import { Moment, Stranger, Whole } from "./values";
 
 // Of each transaction and block of a timeline something is asked, so that of a long one the newest part is shown first.
 export const STEP = 200;
@@ -50,7 +50,7 @@ export function Timeline({ isArray, events, about, asset }: TimelineProps) {
           const of = !isArray || unit === undefined ? "" : unit === "all" ? "all units: " : `unit ${String(unit)}: `;
           return (
             <li key={`${log.blockHash}${log.txHash}${log.logIndex}`}>
-              <span class="soft">{time === undefined ? WORDS.nothingYet : <Moment at={time} />}</span>{" "}
+              <span class="soft">{time === undefined ? TEXTS.nothingYet : <Moment at={time} />}</span>{" "}
               <Stranger text={of + text} most={1_000} />
               <details>
                 <summary>block {log.blockNumber}</summary>

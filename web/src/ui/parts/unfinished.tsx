@@ -14,7 +14,7 @@ import { useLoad } from "../load";
 import type { Wallets } from "../wallet";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Amount, Moment, short, Stranger, Whole } from "./shown";
+import { Amount, Moment, short, Stranger, Whole } from "./values";
 import { journalOf, usePosting, Work } from "./sign";
 
 interface Props {

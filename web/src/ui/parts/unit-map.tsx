@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { counted } from "../../core/counted";
-import { MEANINGS } from "../../core/explained";
+import { MEANINGS } from "../../core/state-meanings";
 import { leasesOf } from "../../core/types";
 import { AT_ONCE, standsAt, tally, typedUnit, UNREAD, unitAt, type Window, windowAt } from "../../core/unit-map";
 import type { WholeJob } from "../job";

@@ -3,17 +3,17 @@
 import { useMemo } from "preact/hooks";
 
 import type { MarketEvent } from "../../core/events";
-import { type Attempt, type FoldedUnit, JobFold } from "../../core/fold";
+import { type Attempt, type FoldedUnit, JobFold } from "../../core/job-from-events";
 import type { Posted } from "../../core/posted";
-import { outcomeWords } from "../../core/sentences";
+import { outcomeLabel } from "../../core/sentences";
 import { nextStep } from "../../core/steps";
-import { unitWord } from "../../core/state-words";
-import { endOf } from "../../core/took";
+import { unitLabel } from "../../core/state-labels";
+import { endOf } from "../../core/node-leases";
 import type { Unit } from "../../core/types";
 import { untouched } from "../../core/view";
 import type { WholeJob } from "../job";
 import { hrefOf } from "../router";
-import { State } from "./shown";
+import { State } from "./values";
 import { Table } from "./table";
 
 export function Units({ whole }: { readonly whole: WholeJob }) {
@@ -47,8 +47,8 @@ export function UnitRows({ whole, caption, of, none }: UnitRowsProps) {
       caption={caption}
       columns={[
         { head: "unit", cell: ([index]: readonly [number, Unit]) => index, number: true },
-        { head: "state", cell: ([, unit]) => <State word={unitWord(unit)} /> },
-        { head: "outcome", cell: ([, unit]) => outcomeWords(unit.outcome) },
+        { head: "state", cell: ([, unit]) => <State word={unitLabel(unit)} /> },
+        { head: "outcome", cell: ([, unit]) => outcomeLabel(unit.outcome) },
         { head: "node", cell: ([, unit]) => (unit.node === 0 ? "" : <a href={hrefOf(["node", String(unit.node)])}>{unit.node}</a>), number: true },
         { head: "attempts", cell: ([index, unit]) => <Attempts count={unit.attempts} of={attempts[index]?.attempts ?? []} /> },
         { head: "next", cell: ([index]) => nextStep(view, index, whole.seen) },

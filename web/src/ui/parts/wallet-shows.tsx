@@ -3,7 +3,7 @@
 import type { Hex } from "../../core/bytes";
 import type { Network } from "../../core/network";
 import { formatAmount } from "../../core/units";
-import { Whole } from "./shown";
+import { Whole } from "./values";
 
 interface Props {
   readonly id: string;

@@ -4,11 +4,11 @@ import { useState } from "preact/hooks";
 
 import type { Network } from "../../core/network";
 import type { Announced } from "../../wallet/discover";
-import { requireOwnPlace } from "../../wallet/place";
+import { requireOwnPlace } from "../../wallet/signing-place";
 import type { Wallets } from "../wallet";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Stranger, Whole } from "./shown";
+import { Stranger, Whole } from "./values";
 
 interface Props {
   readonly network: Network;

@@ -14,7 +14,7 @@ import { withdrawCall } from "../../wallet/calls";
 import { AccountField } from "./account-field";
 import { Button } from "./button";
 import { Failure } from "./failure";
-import { Amount, Whole } from "./shown";
+import { Amount, Whole } from "./values";
 
 export function Withdrawal({ market, head }: { readonly market: Market; readonly head: Block }) {
   const { network } = market;

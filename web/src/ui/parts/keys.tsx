@@ -1,8 +1,0 @@
-// Who the attesters of a set are, whole.
-
-import type { AttesterSet } from "../../core/attesters";
-import { Whole } from "./shown";
-
-export function Keys({ set }: { readonly set: AttesterSet }) {
-  return <ul>{set.keys.map((key) => <li key={key}><Whole hex={key} /></li>)}</ul>;
-}
