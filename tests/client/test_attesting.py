@@ -69,7 +69,7 @@ class Place:
             units=units,
             best=tuple(UnitView(unit, 100 + at, Accused()) for at, unit in enumerate(units)),
             finished=all(unit.state.terminal for unit in units),
-            words=("running", "running"),
+            labels=("running", "running"),
             policy=words.unpack_policy(terms.policy),
             now=1_000,
         )

@@ -419,7 +419,7 @@ def test_run__nobody_fits_at_any_price__names_who_there_is(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("options", "field", "said"),
     [
-        ({"memory": "lots"}, "resources.memory", '--memory "lots"'),
+        ({"memory": "plenty"}, "resources.memory", '--memory "plenty"'),
         ({"runtime": "soon"}, "limits.runtime", '--runtime "soon"'),
         ({"max_total": "much"}, "price.max_total", '--max-total "much"'),
         ({"max_rate": "fast"}, "price.max_rate", '--max-rate "fast"'),
