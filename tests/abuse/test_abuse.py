@@ -22,11 +22,8 @@ from typing import Any
 import pytest
 
 from hearth.chain.tx import Pending
-from hearth.local import devnet
 from hearth.market.abi import codec
-from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import Declined, Reclaimed, Submitted
-from hearth.protocol import words
 from hearth.protocol.types import Billing, JobId, Runtime, TermsFlag
 from hearth.spec import Blob, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedInput, ResolvedOutput
@@ -166,7 +163,7 @@ class Market:
         self.sights: dict[str, Sight] = {}
         # A devnet's leases end three seconds after their run, which a busy machine may need to kill and store; and they
         # are given back where the data is not here some five seconds after the match, which it may need to begin.
-        self._set_policy(grace_floor=60, fetch_floor=60)
+        self.exchange.set_policy(grace_floor=60, fetch_floor=60)
         offer = {"runtimes": Runtime.WASM | Runtime.DOCKER, "cores": 1, "ram_gib": 1, "disk_gib": 1}
         self.scenario = self.exchange.scenario("abused", slots=SLOTS, stake=50, **offer)
         config = self.scenario.home / "worker.toml"
@@ -177,17 +174,6 @@ class Market:
         text = text.replace(f'modules = ["{self.scenario.module.cid}"]\n', "")
         registry = NUMPY.partition("/")[0]
         config.write_text(text + f'\n[docker]\nhost = "{HOST}"\nregistries = ["{registry}"]\n')
-
-    def _set_policy(self, **changes: int) -> None:
-        """Change the policy through the Steward, whose council is the deployer's account."""
-        market, council = self.exchange.market, self.exchange.sender(devnet.DEPLOYER)
-        word = words.pack_policy(replace(market.policy(), **changes))
-        change = Change(ChangeOp.SET_POLICY, word, 0)
-        council.send(market.calls.queue(change), key="queue")
-        due = market.change(change.id)
-        wait(lambda: market.port.head().timestamp >= due, "the change is due")
-        council.send(market.calls.execute(change), key="execute")
-        assert market.policies().word == word
 
     def post(self, row: Row) -> Pending:
         """Post one program as a job of its own."""

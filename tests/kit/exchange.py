@@ -22,6 +22,7 @@ from hearth.chain import keys
 from hearth.chain.tx import Sender
 from hearth.local import devnet
 from hearth.market.abi import codec
+from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import Event, Finished, JobPosted, Reclaimed, Settled, Started, Submitted, decode
 from hearth.protocol import words
 from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, TermsFlag, Unit
@@ -79,6 +80,16 @@ class Exchange(RunningMarket):
         self.store = FolderStore(home / "store")
         self.owner = self.sender(1)
         self.submitter = self.sender(2)
+
+    def set_policy(self, **changes: int) -> None:
+        """Change the policy of new jobs through the Steward, whose council is the deployer's account."""
+        market, council = self.market, self.sender(devnet.DEPLOYER)
+        change = Change(ChangeOp.SET_POLICY, words.pack_policy(replace(market.policy(), **changes)), 0)
+        once = secrets.token_hex(4)
+        council.send(market.calls.queue(change), key=f"queue/{once}")
+        due = market.change(change.id)
+        wait(lambda: market.port.head().timestamp >= due, "the change is due")
+        council.send(market.calls.execute(change), key=f"execute/{once}")
 
     def scenario(
         self,
