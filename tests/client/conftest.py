@@ -10,15 +10,9 @@ from tests.kit.evm_chain import RealMarket, Shop
 
 
 @pytest.fixture
-def market(tmp_path: Path) -> RealMarket:
-    """A market in the native coin without a node, and a home with two keys."""
-    return RealMarket(tmp_path / "home")
-
-
-@pytest.fixture
-def token_market(tmp_path: Path) -> RealMarket:
-    """The same, in a token."""
-    return RealMarket(tmp_path / "home", erc20=True)
+def market(tmp_path: Path, request: pytest.FixtureRequest) -> RealMarket:
+    """A market without a node, and a home with two keys: in the native coin, or as IN_TOKEN and IN_BOTH say."""
+    return RealMarket(tmp_path / "home", erc20=getattr(request, "param", False))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from hearth.client.job import cancelling, topping_up
 from hearth.protocol import formulas
 from hearth.protocol.gas import TOP_UP_GAS
 from hearth.protocol.types import Outcome, State
-from tests.kit.evm_chain import RealMarket, Shop
+from tests.kit.evm_chain import IN_BOTH, IN_TOKEN, RealMarket, Shop
 from tools import schemas
 
 METERED: dict[str, Any] = {"price": {"max_rate": "0.036/h", "keeper_fee": "0.000008", "billing": "metered"}}
@@ -53,13 +53,9 @@ def stranger(shop: Shop) -> Any:
 # ---- more time ----
 
 
-@pytest.mark.parametrize("token", [False, True])
-def test_top_up__unit_that_runs__has_the_time_and_its_price_and_is_paid_once(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, token: bool
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    market = RealMarket(tmp_path / "home", erc20=token)
-    shop = Shop(market, tmp_path)
+@IN_BOTH
+def test_top_up__unit_that_runs__has_the_time_and_its_price_and_is_paid_once(market: RealMarket, shop: Shop) -> None:
+    token = market.world.token is not None
     job = shop.post(**METERED)
     shop.start(job)
     before, locked = unit_of(shop, job), shop.world.locked(to_checksum_address(market.dev))
@@ -424,11 +420,8 @@ def test_job__as_an_object__asks_once_and_looks_again_after_it_acted(shop: Shop)
     assert list(found) == [job] and "closing" not in repr(found[:0]) and repr(found[:0]) == "<no jobs>"
 
 
-def test_top_up__allowance_that_is_there__is_used_and_coin_for_gas_is_needed(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shop = Shop(RealMarket(tmp_path / "home", erc20=True), tmp_path)
+@IN_TOKEN
+def test_top_up__allowance_that_is_there__is_used_and_coin_for_gas_is_needed(shop: Shop) -> None:
     job = shop.post(**METERED)
     shop.start(job)
     amount = formulas.top_up_amount(shop.terms(job), unit_of(shop, job), 600)

@@ -21,7 +21,7 @@ from hearth.market.reads import Market
 from hearth.protocol.types import MAX_RATE, MAX_STAKE, Gate, Node, NodeId, Offer, Runtime, TermsFlag
 from hearth.protocol.units import format_duration, parse_rate, rate_at_most
 from tests.kit.build import NATIVE
-from tests.kit.evm_chain import RealMarket
+from tests.kit.evm_chain import IN_BOTH, IN_TOKEN, RealMarket
 from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, MINIMUM_STAKE, OFFER, UNBONDING
 from tools import schemas
 
@@ -298,9 +298,9 @@ def test_gates__replica_whose_judge_does_not_answer__says_so_and_a_plain_job_doe
 # ---- owning ----
 
 
-@pytest.mark.parametrize("token", [False, True])
-def test_register__with_a_stake__the_node_stands_as_it_was_said(tmp_path: Path, token: bool) -> None:
-    market = RealMarket(tmp_path / "home", erc20=token)
+@IN_BOTH
+def test_register__with_a_stake__the_node_stands_as_it_was_said(market: RealMarket) -> None:
+    token = market.world.token is not None
     report = market.client.workers.register(HOT, CHEAP, MANIFEST, payout=market.provider, stake="2.5")
     assert sent(report) == [*["token.approve"] * token, "nodes.register"]
     assert (report["operator"], report["stake"]) == (HOT, str(5 * ETHER // 2))
@@ -426,8 +426,8 @@ def test_stake__from_any_account_that_is_chosen__and_an_owners_call_from_none(ma
     assert error.code == "FUNDS_SHORT" and '"stake" and its gas take' in error.message
 
 
-def test_approval__that_is_there_already__is_not_sent_again(token_market: RealMarket) -> None:
-    market = token_market
+@IN_TOKEN
+def test_approval__that_is_there_already__is_not_sent_again(market: RealMarket) -> None:
     node = own(market)
     token = market.world.token
     assert token is not None
@@ -462,9 +462,9 @@ def test_operator__offered_taken_back_and_asked_for_twice(market: RealMarket) ->
     assert error.code == "BAD_ADDRESS" and "nobody could work with it" in error.message
 
 
-@pytest.mark.parametrize("token", [False, True])
-def test_stake__one_amount__is_added_once_and_again_on_purpose(tmp_path: Path, token: bool) -> None:
-    market = RealMarket(tmp_path / "home", erc20=token)
+@IN_BOTH
+def test_stake__one_amount__is_added_once_and_again_on_purpose(market: RealMarket) -> None:
+    token = market.world.token is not None
     _world, workers = market.world, market.client.workers
     node = own(market)
     report = workers.add_stake(seen(market, node), "0.25")
@@ -490,12 +490,13 @@ def test_stake__most_that_a_node_holds__counts_what_it_has(market: RealMarket) -
     assert over.code == "BAD_AMOUNT"
 
 
-def test_stake__dry_run_of_a_token_market__stops_at_the_approval(token_market: RealMarket) -> None:
-    node = seen(token_market, own(token_market))
-    before = len(token_market.chain.sent)
-    report = token_market.open(dry_run=True).workers.add_stake(node, "1")
+@IN_TOKEN
+def test_stake__dry_run_of_a_token_market__stops_at_the_approval(market: RealMarket) -> None:
+    node = seen(market, own(market))
+    before = len(market.chain.sent)
+    report = market.open(dry_run=True).workers.add_stake(node, "1")
     assert sent(report) == ["token.approve"] and not report["already_sent"]
-    assert len(token_market.chain.sent) == before
+    assert len(market.chain.sent) == before
 
 
 def earn(market: RealMarket, node: NodeId) -> int:

@@ -24,7 +24,7 @@ from hearth.client.posting.quick import spec_of_run
 from hearth.protocol import formulas
 from hearth.protocol.types import Billing, State, TermsFlag
 from tests.kit.attesters import address
-from tests.kit.evm_chain import MODULE, RealMarket, Shop
+from tests.kit.evm_chain import IN_BOTH, IN_TOKEN, MODULE, RealMarket, Shop
 from tests.kit.world import ETHER
 from tools import schemas
 
@@ -280,13 +280,9 @@ def test_submit__dry_run__is_a_plan_and_posts_nothing(shop: Shop) -> None:
     assert client.jobs.posting.submit(dict(Shop.JOB), print_tx=True)["pending"] == job
 
 
-@pytest.mark.parametrize("token", [False, True])
-def test_submit__account_that_cannot_pay__is_refused_before_it_is_signed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: bool
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    market = RealMarket(tmp_path / "home", erc20=token)
-    shop = Shop(market, tmp_path)
+@IN_BOTH
+def test_submit__account_that_cannot_pay__is_refused_before_it_is_signed(market: RealMarket, shop: Shop) -> None:
+    token = market.world.token is not None
     if token:
         shop.world.token.send.transfer(  # type: ignore[union-attr]
             shop.world.stranger, 10**24 - 5, sender=to_checksum_address(market.dev)
@@ -297,9 +293,8 @@ def test_submit__account_that_cannot_pay__is_refused_before_it_is_signed(
     assert error.details["have"] == "5" and market.chain.sent == []
 
 
-def test_submit__token_market__approves_what_it_locks_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    shop = Shop(RealMarket(tmp_path / "home", erc20=True), tmp_path)
+@IN_TOKEN
+def test_submit__token_market__approves_what_it_locks_first(shop: Shop) -> None:
     job = shop.client.jobs.submit(dict(Shop.JOB))
     assert job.submission
     assert [one["action"] for one in job.submission["transactions"]] == ["token.approve", "jobs.post"]
@@ -370,11 +365,8 @@ def test_prepare__for_an_address_without_a_key__warns_of_what_it_is_short_of(sho
     refused(lambda: client.jobs.prepare(dict(Shop.JOB)), "BAD_ADDRESS", UsageError)
 
 
-def test_prepare__from_credit_of_a_token_market__withdraws_approves_and_posts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shop = Shop(RealMarket(tmp_path / "home", erc20=True), tmp_path)
+@IN_TOKEN
+def test_prepare__from_credit_of_a_token_market__withdraws_approves_and_posts(shop: Shop) -> None:
     had = credit(shop)
     report = shop.client.jobs.prepare({**Shop.JOB, "array": {"units": 2}}, use_credit=True)
     assert [call["action"] for call in report["prepared"]] == ["escrow.withdraw", "token.approve", "jobs.post"]
@@ -481,11 +473,8 @@ def test_submit__coin_for_exactly_what_it_takes__is_enough_and_a_wei_less_is_not
     assert shop.world.credit(to_checksum_address(shop.market.dev)) == (0 if use_credit else had)
 
 
-def test_submit__token_market__takes_coin_for_an_approval_too_and_sends_none_that_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shop = Shop(RealMarket(tmp_path / "home", erc20=True), tmp_path)
+@IN_TOKEN
+def test_submit__token_market__takes_coin_for_an_approval_too_and_sends_none_that_is_there(shop: Shop) -> None:
     fees = shop.client.session.market.port.fees().most
     shop.market.chain.give(shop.market.dev, (160_000 + 70_000) * fees - 1)
     refused(lambda: shop.client.jobs.submit(dict(Shop.JOB)), "FUNDS_SHORT", FundsError)

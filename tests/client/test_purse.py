@@ -18,7 +18,7 @@ from hearth.client.explain.explaining import explain, lines_of, rows_of
 from hearth.client.sending import send_file
 from hearth.config.settings import Settings
 from tests.kit import build
-from tests.kit.evm_chain import RealMarket, Shop
+from tests.kit.evm_chain import IN_BOTH, IN_TOKEN, RealMarket, Shop
 from tests.kit.world import ETHER
 from tools import schemas
 
@@ -118,12 +118,9 @@ def test_import_key__keystore_or_secret__is_the_same_account(home: Path) -> None
 # ---- money ----
 
 
-@pytest.mark.parametrize("token", [False, True])
-def test_balance__of_coin_asset_and_credit__each_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: bool
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shop = Shop(RealMarket(tmp_path / "home", erc20=token), tmp_path)
+@IN_BOTH
+def test_balance__of_coin_asset_and_credit__each_by_its_name(market: RealMarket, shop: Shop) -> None:
+    token = market.world.token is not None
     owed = credit(shop)
     coin = 5 * ETHER
     shop.market.chain.give(shop.market.dev, coin)
@@ -182,10 +179,11 @@ def test_withdraw__without_coin_for_gas__is_refused(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "amount", "symbol"), [(False, "1.5", "ETH"), (True, "1.5", "TEST"), (True, "1.5 ETH", "ETH")]
+    ("market", "amount", "symbol"),
+    [(False, "1.5", "ETH"), (True, "1.5", "TEST"), (True, "1.5 ETH", "ETH")],
+    indirect=["market"],
 )
-def test_send__coin_or_token__arrives_and_is_reported(tmp_path: Path, token: bool, amount: str, symbol: str) -> None:
-    market = RealMarket(tmp_path / "home", erc20=token)
+def test_send__coin_or_token__arrives_and_is_reported(market: RealMarket, amount: str, symbol: str) -> None:
     report = market.client.wallet.send(FRIEND, amount)
     schemas.validate(report)
     assert (report["asset"], report["amount"], report["amount_text"]) == (symbol, str(3 * ETHER // 2), f"1.5 {symbol}")
@@ -222,11 +220,12 @@ def test_send__what_cannot_be__is_refused_before_it_is_asked(market: RealMarket)
     refused(lambda: wallet.send(FRIEND, "999999.9999999999999999"), "FUNDS_SHORT", FundsError)
 
 
-def test_send__token_that_the_account_lacks__is_short_of_the_token(token_market: RealMarket) -> None:
-    error = refused(lambda: token_market.client.wallet.send(FRIEND, "1000001"), "FUNDS_SHORT", FundsError)
+@IN_TOKEN
+def test_send__token_that_the_account_lacks__is_short_of_the_token(market: RealMarket) -> None:
+    error = refused(lambda: market.client.wallet.send(FRIEND, "1000001"), "FUNDS_SHORT", FundsError)
     assert error.details["asset"] == "TEST" and error.details["short_by"] == str(ETHER)
-    token_market.chain.give(token_market.dev, 5)
-    error = refused(lambda: token_market.client.wallet.send(FRIEND, "1"), "FUNDS_SHORT", FundsError)
+    market.chain.give(market.dev, 5)
+    error = refused(lambda: market.client.wallet.send(FRIEND, "1"), "FUNDS_SHORT", FundsError)
     assert error.details["asset"] == "ETH" and "the gas of sending 1 TEST takes" in error.message
 
 
@@ -376,9 +375,8 @@ def test_send_file__calls_of_an_owner__are_told_sent_once_and_reported(market: R
     assert market.said("confirm")[-1].startswith("send 1 call as ") and len(report["calls"]) == 1
 
 
-def test_send_file__post_from_credit_in_a_token__goes_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    shop = Shop(RealMarket(tmp_path / "home", erc20=True), tmp_path)
+@IN_TOKEN
+def test_send_file__post_from_credit_in_a_token__goes_in_order(shop: Shop) -> None:
     credit(shop)
     report = shop.client.jobs.prepare({**Shop.JOB, "array": {"units": 2}}, use_credit=True)
     dry = send_file(shop.market.open(dry_run=True).session, json.dumps(report))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyrevm
+import pytest
 import wasmtime
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
@@ -35,6 +36,10 @@ MODULE = bytes(wasmtime.wat2wasm('(module (memory (export "memory") 1) (func (ex
 """A program that does nothing."""
 WEALTH = 10**24
 """Wei of each account, beside what a test gives or takes."""
+IN_TOKEN = pytest.mark.parametrize("market", [True], indirect=True, ids=["token"])
+"""The test's `market` has a token for its asset."""
+IN_BOTH = pytest.mark.parametrize("market", [False, True], indirect=True, ids=["coin", "token"])
+"""The test is run on a market in the native coin, and on one in a token."""
 
 
 class ChainEvm(Evm):
