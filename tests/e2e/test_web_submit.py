@@ -436,6 +436,7 @@ def test_job__its_submitter__cancels_it(desk: Desk[WebWallet]) -> None:
     assert desk.place.client.jobs.reads.look(job).units[0].state is State.CANCELLED
 
 
+@pytest.mark.parametrize("desk", ["attester"], indirect=True)
 def test_submit__credit_of_a_cancelled_job__pays_what_it_can_of_the_next(desk: Desk[WebWallet]) -> None:
     page, place, wallet = desk.page, desk.place, desk.wallet
     market, network = place.market, place.net.network
