@@ -104,7 +104,7 @@ class Host:
 
     def _connect(self, end: float) -> http.client.HTTPConnection:
         """Open a connection to an address that was looked at; the name stays in Host, and in TLS where that is used."""
-        wire: socket.socket = _Plain(fileno=peer.connect(self._name, self._port, end=end, public=self._public).detach())
+        wire: socket.socket = _Timed(fileno=peer.connect(self._name, self._port, end=end, public=self._public).detach())
         connection = http.client.HTTPConnection(self._name, self._port)
         if self._secure:
             # Of HTTPS, so that the port 443 is left out of Host.
@@ -130,32 +130,28 @@ class Host:
 
 class _Timed(socket.socket):
     """A socket of an exchange with one deadline. A socket's own timeout is for each read: it is set before each, so
-    that bytes that come one by one, each just in time, end with the exchange."""
+    that bytes that come one by one, each just in time, end with the exchange. What is sent has one for all of it."""
 
     _end = _silence = math.inf
 
     def begin(self, end: float, silence: float) -> None:
         """Begin an exchange: by a time of `time.monotonic`, and with at most so many seconds without a byte."""
         self._end, self._silence = end, silence
-        self._be_quick()
+        self._limit_next()
 
-    def _be_quick(self) -> None:
+    def _limit_next(self) -> None:
         self.settimeout(min(left(self._end), self._silence))
 
     def recv_into(self, *args: Any) -> int:
-        self._be_quick()
+        self._limit_next()
         return super().recv_into(*args)
-
-
-class _Plain(_Timed):
-    """A socket without TLS. What it sends has one timeout for all of it."""
 
 
 class _Secure(_Timed, ssl.SSLSocket):
     """A socket with TLS, which sends piece by piece."""
 
     def send(self, *args: Any) -> int:
-        self._be_quick()
+        self._limit_next()
         return super().send(*args)
 
 

@@ -74,6 +74,16 @@ class Reader:
         }
 
 
+def caught_up(blocks: int, **options: Any) -> tuple[FakeChain, Reader]:
+    """Return a chain with one event in each of so many blocks, and a reader that has read them all."""
+    chain = FakeChain()
+    for n in range(blocks):
+        chain.mine([event(n)])
+    reader = Reader(chain, **options)
+    reader.run()
+    return chain, reader
+
+
 def test_read__a_long_chain__catches_up_in_ranges_then_by_hash() -> None:
     chain = FakeChain()
     for n in range(300):
@@ -154,11 +164,7 @@ def test_read__chain_is_shorter_than_where_the_market_begins__shows_nothing_yet(
 
 @pytest.mark.parametrize("depth", [*range(1, 9), 16, 33, 63, 64])
 def test_read__reorg_of_any_depth__loses_and_doubles_nothing(depth: int) -> None:
-    chain = FakeChain()
-    for n in range(80):
-        chain.mine([event(n)])
-    reader = Reader(chain)
-    reader.run()
+    chain, reader = caught_up(80)
     chain.reorg(depth, remine=[[event(1000 + n)] if n % 2 else [] for n in range(depth + 1)])
     tick = reader.cursor.read()
     gone = tick.orphaned
@@ -169,22 +175,14 @@ def test_read__reorg_of_any_depth__loses_and_doubles_nothing(depth: int) -> None
 
 
 def test_read__reorg_to_a_shorter_chain__orphans_the_rest() -> None:
-    chain = FakeChain()
-    for n in range(20):
-        chain.mine([event(n)])
-    reader = Reader(chain)
-    reader.run()
+    chain, reader = caught_up(20)
     chain.reorg(5, remine=[[], [event(7)]])
     reader.run()
     assert reader.rows == reader.expected() and reader.cursor.position == 17
 
 
 def test_read__reorg_deeper_than_the_ring__starts_over() -> None:
-    chain = FakeChain()
-    for n in range(60):
-        chain.mine([event(n)])
-    reader = Reader(chain, depth=8)
-    reader.run()
+    chain, reader = caught_up(60, depth=8)
     chain.reorg(50, remine=[[event(n)] for n in range(52)])
     reader.run()
     assert reader.rows == reader.expected()
@@ -216,11 +214,7 @@ def test_read__reorg_below_its_depth_while_a_range_is_read__is_an_error_and_noth
     changed: str,
 ) -> None:
     """A range is known by both its ends: its logs count only where these stood before and after."""
-    chain = FakeChain()
-    for n in range(10):
-        chain.mine([event(n)])
-    reader = Reader(chain, depth=4)
-    reader.run()
+    chain, reader = caught_up(10, depth=4)
     for n in range(10, 60):
         chain.mine([event(n)])
     real, block, depth = chain.logs, chain.block, {"end": 20, "base": 52, "log": 20}[changed]
@@ -259,11 +253,7 @@ def test_read__provider_lacks_the_last_block_of_a_range__lags() -> None:
 
 def test_read__range_was_shown_and_its_end_leaves_the_chain__all_is_read_anew() -> None:
     """Only its last block is known by its hash: which of its logs still stand is not."""
-    chain = FakeChain()
-    for n in range(10):
-        chain.mine([event(n)])
-    reader = Reader(chain, depth=4)
-    reader.run()
+    chain, reader = caught_up(10, depth=4)
     for n in range(10, 60):
         chain.mine([event(n)])
     shown = reader.cursor.read()
@@ -308,11 +298,7 @@ def test_read__first_block_was_shown_then_held_back_and_leaves_the_chain__is_sti
 
 
 def test_read__provider_falls_behind__waits_and_keeps_its_place() -> None:
-    chain = FakeChain()
-    for n in range(10):
-        chain.mine([event(n)])
-    reader = Reader(chain)
-    reader.run()
+    chain, reader = caught_up(10)
     before = dict(reader.rows)
     hidden = [chain._blocks.pop() for _ in range(3)]
     with pytest.raises(ChainError) as caught:
