@@ -241,11 +241,12 @@ mutants: .venv/.stamp-project node_modules/.stamp ## put each mutant into a copy
 	$(WITH_SERVICES) $(PY) -m tools.mutants $(MUTANTS)
 
 # A sample of a new seed, counted apart from the record of docs/ASSURANCE.md. It ends red where a mutant survives that
-# tests/mutation/contracts.toml does not explain.
+# tests/mutation/ does not explain.
 COUNT ?= 200
-mutate: .venv/.stamp-project ## mutate the contracts by operators: COUNT mutants by chance, SEED=N to repeat
-	@echo "mutate: to repeat: make mutate COUNT=$(COUNT) SEED=$(SEED)"
-	$(PY) -m tools.mutate --count $(COUNT) --seed $(SEED) --record .build/mutate/$(SEED).jsonl
+OF ?= contracts
+mutate: .venv/.stamp-project ## mutate OF=contracts or python by operators: COUNT mutants by chance, SEED=N to repeat
+	@echo "mutate: to repeat: make mutate OF=$(OF) COUNT=$(COUNT) SEED=$(SEED)"
+	$(PY) -m tools.mutate --of $(OF) --count $(COUNT) --seed $(SEED) --record .build/mutate/$(OF)-$(SEED).jsonl
 
 # ---- runs ----
 
