@@ -34,10 +34,10 @@ import wasmtime
 from bench.bench_match import machine
 from bench.counting import Counting
 from bench.sections import write_part
+from hearth.jobfile import Blob
 from hearth.market.events import Finished, Settled, Started
 from hearth.market.profiles import PUBLIC
 from hearth.protocol.types import JobId
-from hearth.spec import Blob
 from tests.chaos.market import ChaosMarket
 from tests.kit.exchange import Scenario
 from tests.kit.running import Process, start_python, wait

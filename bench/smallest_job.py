@@ -22,11 +22,11 @@ import click
 
 from bench.sections import write_part
 from hearth.base.errors import ConfigError
+from hearth.jobfile.plan import AUTO_KEEPER_SHARE
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, gas
 from hearth.protocol.types import BPS, RATE_SCALE, ZERO_ADDRESS, Needs, Policy, Terms
 from hearth.protocol.units import Asset, show_amount
-from hearth.spec.plan import AUTO_KEEPER_SHARE
 from keeper.config import Config
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "KEEPER.md"

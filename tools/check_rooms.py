@@ -23,7 +23,7 @@ TIERS = (
     ("hearth.local",),
     ("hearth.client", "hearth.web"),
     ("hearth.daemon",),
-    ("hearth.spec", "hearth.config"),
+    ("hearth.jobfile", "hearth.config"),
     ("hearth.market",),
     ("hearth.chain", "hearth.storage"),
     ("hearth.protocol",),

@@ -2,7 +2,7 @@
 
 Two modules of the contracts: reasons.vy (a constant for each reason, and the one function that refuses) and
 reason_texts.vy (what `Lens.reason` answers). The tables of protocol.md "Errors" say more than the table, namely when a
-reason is given; tests/checks/test_spec.py compares them.
+reason is given; tests/checks/test_protocol_page.py compares them.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def convert(run: Run, file: Path, output: Path | None) -> None:
     One container without a network is asked. What could not be carried over is listed on stderr, key by key.
     Paths count from the folder of the file that -o names, without it from that of FILE.
     """
+    from hearth.jobfile import dump_spec, local_sources, spec_from
     from hearth.local.project import convert_file
-    from hearth.spec import dump_spec, local_sources, spec_from
 
     report = convert_file(file, None if output is None else output.parent)
     spec = spec_from(report["job"]).spec

@@ -173,7 +173,7 @@ def run(
     options["env"] = _variables("-e", env)
     if print_spec:
         from hearth.client.posting.quick import spec_of_run, with_parents
-        from hearth.spec import dump_spec
+        from hearth.jobfile import dump_spec
 
         made = spec_of_run(program, command, outputs=outputs, **options)
         spec = with_parents(run.client.session, made, after).spec

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         Unlocking,
     )
     from hearth.client.session import Session
-    from hearth.spec import AnyJob
+    from hearth.jobfile import AnyJob
 
 STATES: Final[Sequence[str]] = (
     *("blocked", "open", "running", "closing", "submitted"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import HearthError
 from hearth.base.files import make_private, replace_text
-from hearth.spec.rules import NAME
+from hearth.jobfile.rules import NAME
 
 if TYPE_CHECKING:
     from hearth.chain.port import ChainPort

@@ -917,7 +917,7 @@ class PreparedJob(_From):
 
 
 class SpecOfRun(TypedDict):
-    """The job file that `hearth run` would post: a document of hearth/spec/job.schema.json."""
+    """The job file that `hearth run` would post: a document of hearth/jobfile/job.schema.json."""
 
     schema: Literal["hearth.spec/1"]
     spec: dict[str, Any]
@@ -1468,7 +1468,7 @@ class LostKey(TypedDict):
 
 
 class ConvertedJob(TypedDict):
-    """A job file made of another system's: `job` is a document of hearth/spec/job.schema.json."""
+    """A job file made of another system's: `job` is a document of hearth/jobfile/job.schema.json."""
 
     schema: Literal["hearth.convert/1"]
     format: str

@@ -65,9 +65,9 @@ def convert_file(file: AnyPath, folder: AnyPath | None = None) -> ConvertedJob:
     Its paths count from `folder`, where the job file is to lie, by default beside `file`.
     Raises NotFoundError NO_SPEC_FILE, SpecError UNKNOWN_FORMAT, NOT_CONVERTIBLE.
     """
-    from hearth.spec import as_data
-    from hearth.spec.convert import Note, convert
-    from hearth.spec.convert.read import MAX_BYTES
+    from hearth.jobfile import as_data
+    from hearth.jobfile.convert import Note, convert
+    from hearth.jobfile.convert.read import MAX_BYTES
 
     file = path_of(file)
     try:

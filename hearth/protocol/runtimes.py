@@ -3,7 +3,7 @@
 A further runtime whose program is an image or a module touches four files: its flag in `hearth/protocol/types.py`, its
 row here, its sandbox in `worker/runtimes/`, and its opening (with its section, if it has settings) in
 `worker/settings.py`. `hearth worker doctor` and `selftest` then report what its sandbox says of itself, and
-`hearth/spec/job.schema.json` is generated anew.
+`hearth/jobfile/job.schema.json` is generated anew.
 Source: protocol.md "Words" (the flags) and "Job spec".
 """
 

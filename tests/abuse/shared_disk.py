@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from hearth.jobfile.resolved import ResolvedOutput
 from hearth.protocol.types import JobId, NodeId
-from hearth.spec.resolved import ResolvedOutput
 from tests.kit import build
 from tests.worker.attempt.jobs import Jobs
 from tests.worker.runtimes.engines import NUMPY, rules, runtime_of

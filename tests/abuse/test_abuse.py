@@ -22,12 +22,12 @@ from typing import Any
 import pytest
 
 from hearth.chain.tx import Pending
+from hearth.jobfile import Blob, needs_of, spec_digest
+from hearth.jobfile.resolved import ResolvedInput, ResolvedOutput
+from hearth.jobfile.resolved import canonical as canonical_of
 from hearth.market.abi import codec
 from hearth.market.events import Declined, Reclaimed, Submitted
 from hearth.protocol.types import Billing, JobId, Runtime, TermsFlag
-from hearth.spec import Blob, needs_of, spec_digest
-from hearth.spec.resolved import ResolvedInput, ResolvedOutput
-from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from tests.abuse import programs
 from tests.abuse.programs import OUT_BYTES, ROWS, Mutation, Row

@@ -44,7 +44,7 @@ def test_read_json__out_of_bounds__is_a_value_error_that_says_why(raw: Any, why:
 READERS = {
     "untrusted_json": "from hearth.base.untrusted_json import read_json as read",
     "canonical": "from hearth.storage.canonical import decode as read",
-    "spec": "from hearth.spec.text import read_text; read = lambda raw: read_text(raw, 'job.json')",
+    "spec": "from hearth.jobfile.text import read_text; read = lambda raw: read_text(raw, 'job.json')",
 }
 
 

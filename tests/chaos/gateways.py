@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 
-from hearth.spec.resolved import ResolvedInput
+from hearth.jobfile.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
 from tests.chaos.processes import Child

@@ -23,10 +23,10 @@ from hearth.chain import keys
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
+from hearth.jobfile import ResolvedSpec
 from hearth.local import devnet
 from hearth.market.profiles import DEVNET
 from hearth.protocol.types import JobId, Runtime, State
-from hearth.spec import ResolvedSpec
 from tests.chaos.alerts import quiet_port
 from tests.chaos.gateways import Larder
 from tests.chaos.processes import Child

@@ -46,8 +46,8 @@ def test_rule__arrows_down_and_to_the_face__pass(tmp_path: Path) -> None:
         ("hearth/client/b", "def late():\n    from worker import commands\n", "hearth.client may not know worker"),
         (
             "hearth/market/c",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hearth.spec.d import X\n",
-            "hearth.market may not know hearth.spec",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hearth.jobfile.d import X\n",
+            "hearth.market may not know hearth.jobfile",
         ),
         ("keeper/decide", "from worker.commands import x\n", "keeper may not know worker"),
         ("worker/decide", "from hearth.cli.root import Group\n", "join the command line"),
@@ -61,7 +61,7 @@ def test_rule__arrows_down_and_to_the_face__pass(tmp_path: Path) -> None:
 def test_rule__each_breach__is_named(tmp_path: Path, name: str, text: str, told: str) -> None:
     others = {
         "hearth/storage/b": "",
-        "hearth/spec/d": "",
+        "hearth/jobfile/d": "",
         **{f"hearth/client/{wing}": "" for wing in ("audit/i", "job/j", "nodes/l")},
         "hearth/base/g": "from hearth.base import f\n" if name == "hearth/base/f" else "",
     }

@@ -28,9 +28,9 @@ NO_FILE: Final = {"-": "standard input, where an option names it"}
 """What stands in Path(...) and is no file of the working folder."""
 HERE: Final = {
     ("hearth/config/settings.py", "load_settings"): "the search for a hearth.toml",
-    ("hearth/spec/loaded.py", "spec_from"): "where the sources of a job that is no file begin",
-    ("hearth/spec/load.py", "parse_spec"): "the same",
-    ("hearth/spec/load.py", "spec_of"): "the same",
+    ("hearth/jobfile/loaded.py", "spec_from"): "where the sources of a job that is no file begin",
+    ("hearth/jobfile/load.py", "parse_spec"): "the same",
+    ("hearth/jobfile/load.py", "spec_of"): "the same",
     ("hearth/client/posting/quick.py", "spec_of_run"): "the same, of hearth run",
     ("hearth/cli/convert.py", "convert"): "whether the paths of a converted job count from there",
     ("hearth/local/project.py", "write_project"): "where hearth init writes",

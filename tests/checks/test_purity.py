@@ -53,7 +53,7 @@ IMPURE_PARTS = {
 PROMISED = (
     "hearth/protocol",
     "worker/decide",
-    "hearth/spec/plan.py",
+    "hearth/jobfile/plan.py",
     "keeper/decide.py",
     "keeper/trust.py",
     "keeper/tie_break.py",

@@ -9,10 +9,10 @@ from typing import get_args
 
 import pytest
 
+from hearth.jobfile.model import JobSpec
+from hearth.jobfile.resolved import ResolvedSpec
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeName, runtime_of_program
 from hearth.protocol.types import Runtime
-from hearth.spec.model import JobSpec
-from hearth.spec.resolved import ResolvedSpec
 from worker.decide import Config
 from worker.settings import Accept
 
@@ -29,7 +29,7 @@ SPELLED = {
     "worker/selftest.py": "rows that a user reads",
     "hearth/client/": "rows that a user reads",
     "hearth/local/": "what the demo's workers offer",
-    "hearth/spec/convert/": "the engines of other systems, and the job that is made of theirs",
+    "hearth/jobfile/convert/": "the engines of other systems, and the job that is made of theirs",
 }
 # Who may name a runtime's flag, and what for.
 FLAGGED = {TABLE: "the table", "hearth/protocol/types.py": "the defaults of Needs and Offer"}
@@ -69,7 +69,7 @@ def test_source__decides_by_no_name_and_no_flag_of_a_runtime(path: Path) -> None
     where = str(path.relative_to(ROOT))
     tree = ast.parse(path.read_text(encoding="utf-8"))
     # Another system's file is read by that system's own words, which are spelled like ours.
-    if not where.startswith("hearth/spec/convert/"):
+    if not where.startswith("hearth/jobfile/convert/"):
         assert [f"{where}:{line}" for line in choices(tree)] == []
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in NAMES:
@@ -85,7 +85,7 @@ def test_source__lists_the_runtimes_in_no_text_of_its_own(path: Path) -> None:
     texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     lists = [node.lineno for node in texts if id(node) not in docstrings and set(node.value.split()) >= NAMES]
     # Another system's file is read by that system's own words, which are spelled like ours.
-    assert lists == [] or is_listed(str(path.relative_to(ROOT)), {"hearth/spec/convert/": "their engines"})
+    assert lists == [] or is_listed(str(path.relative_to(ROOT)), {"hearth/jobfile/convert/": "their engines"})
 
 
 @pytest.mark.parametrize(

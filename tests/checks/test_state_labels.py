@@ -12,7 +12,7 @@ import pytest
 
 from hearth.protocol.state_labels import DONE, END_LABELS, FAILED, JOB_LABELS, STATE_LABELS, STATUS_LABELS
 from hearth.protocol.types import Outcome, State, Status, Unit
-from tests.checks.test_spec import section, tables
+from tests.checks.test_protocol_page import section, tables
 from tests.client.test_client import _view as view_of
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.checks.test_spec import PAGES, section
+from tests.checks.test_protocol_page import PAGES, section
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for path in sorted((ROOT / "web" / "src").rglob("*.ts*")) if "generated" not in path.parts]

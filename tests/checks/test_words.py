@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checks.test_spec import tables
+from tests.checks.test_protocol_page import tables
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "GLOSSARY.md"

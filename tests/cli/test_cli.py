@@ -622,7 +622,7 @@ def test_init__twice__keeps_what_is_there(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_run__options_of_the_program__are_left_to_it(capsys: pytest.CaptureFixture[str]) -> None:
-    from hearth.spec import parse_spec
+    from hearth.jobfile import parse_spec
 
     own = ["cmd", "-q", "-o", "x", "-e", "3", "--gpu", "1", "--json", "--", "--help"]
     given = ["--max-rate", "1.2/h", "-i", "./a:/in/a", "-o", "/out/b", "-e", "EPOCHS=3"]

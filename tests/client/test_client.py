@@ -26,6 +26,7 @@ from hearth.client.records import Records, terms_of
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_LABELS, JobView, event_facts, moment, next_step, until, verification
 from hearth.config.settings import Settings
+from hearth.jobfile.model import Gpu
 from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Ruled, Split, Withdrawn
 from hearth.market.profiles import DEVNET, PUBLIC
@@ -52,7 +53,6 @@ from hearth.protocol.types import (
 from hearth.protocol.types import Verdict as Ruling
 from hearth.protocol.units import NATIVE, Asset, parse_rate
 from hearth.protocol.words import pack_offer, pack_terms, pack_unit
-from hearth.spec.model import Gpu
 from hearth.storage.stores import MemoryStore
 from tests.kit import build
 from tests.kit.fake_chain import FakeChain

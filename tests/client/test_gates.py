@@ -16,6 +16,7 @@ from hearth.client.nodes.workers import Workers
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import spec_of_run
 from hearth.client.views import JobView, next_step, node_words, quarantine_words
+from hearth.jobfile.plan import plan_prices
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import UnitView
 from hearth.protocol import formulas
@@ -38,7 +39,6 @@ from hearth.protocol.types import (
 )
 from hearth.protocol.units import Asset, amount_at_least, parse_rate, show_amount, show_rate
 from hearth.protocol.words import pack_best, pack_policy
-from hearth.spec.plan import plan_prices
 
 NOW = 1_800_000_000
 ETHER = 10**18

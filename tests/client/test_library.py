@@ -34,6 +34,7 @@ from hearth.client.records import Records
 from hearth.client.session import Session
 from hearth.config.settings import Settings, home_folder, settings_of
 from hearth.config.trust import Trust
+from hearth.jobfile import load_spec, spec_of
 from hearth.local.market import LocalMarket
 from hearth.local.project import convert_file, write_project
 from hearth.market.events import Split, topic_of
@@ -41,7 +42,6 @@ from hearth.protocol import words
 from hearth.protocol.formulas import escrow_at_post, lock_key
 from hearth.protocol.types import State, Unit
 from hearth.protocol.units import NATIVE, amount_at_least, show_rate
-from hearth.spec import load_spec, spec_of
 from hearth.storage import canonical
 from hearth.storage.stores import FolderStore
 from keeper.manage import Keeping

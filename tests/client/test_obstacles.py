@@ -11,6 +11,7 @@ import pytest
 
 from hearth.base.errors import ChainError
 from hearth.client.nodes.obstacles import HOUR, bond_at, covered, dearest, longest, on_probation, short_of, waits_of
+from hearth.jobfile.plan import auto_keeper_fee
 from hearth.market import profiles
 from hearth.protocol import formulas
 from hearth.protocol.types import RATE_SCALE, Node
@@ -23,7 +24,6 @@ from hearth.protocol.units import (
     rate_at_most,
     show_rate,
 )
-from hearth.spec.plan import auto_keeper_fee
 from tests.cli.test_cli import _unknown
 from tests.client import test_gates
 from tests.worker import test_decide as decided

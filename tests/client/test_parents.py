@@ -25,6 +25,7 @@ from hearth.client.posting.quick import with_parents
 from hearth.client.posting.sources import Allowed
 from hearth.client.records import Records, parents_of
 from hearth.client.views import JobView, next_step
+from hearth.jobfile import spec_from
 from hearth.market.abi import codec
 from hearth.market.events import Split, Unlocked
 from hearth.market.reads import Policies
@@ -43,7 +44,6 @@ from hearth.protocol.types import (
     Unit,
     UnitFlag,
 )
-from hearth.spec import spec_from
 from tests.kit import build
 from tests.kit.scripted import ScriptedMarket
 from tools import schemas

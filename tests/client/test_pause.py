@@ -59,7 +59,7 @@ def posting(tmp_path: Path, chain: FakeChain, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(made, "_require_price", reached)
     monkeypatch.setattr(made, "_upload", reached)
     monkeypatch.setattr(made, "_submitter", lambda: "0x" + "5b" * 20)
-    monkeypatch.setattr("hearth.spec.spec_of", lambda *_: SimpleNamespace(source=Path("job.yaml")))
+    monkeypatch.setattr("hearth.jobfile.spec_of", lambda *_: SimpleNamespace(source=Path("job.yaml")))
     return made
 
 

@@ -18,10 +18,10 @@ from hearth.base.errors import BlockMissing, HearthError, NotFoundError, SpecErr
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.sources import COMMAND_LINE, NOTHING_MORE, Allowed, Sources
 from hearth.config.settings import Settings
+from hearth.jobfile import Blob, spec_from, spec_of
 from hearth.local.project import convert_file
 from hearth.protocol import runtimes
 from hearth.protocol.wasi import MAX_MODULE_BYTES
-from hearth.spec import Blob, spec_from, spec_of
 from hearth.storage.stores import MemoryStore
 from tests.kit.http import answering, send
 

@@ -21,14 +21,14 @@ import pytest
 
 from hearth.chain.port import Call
 from hearth.client.job import results
+from hearth.jobfile import Blob, needs_of, spec_digest
+from hearth.jobfile.resolved import ResolvedOutput
+from hearth.jobfile.resolved import canonical as canonical_of
 from hearth.local import devnet
 from hearth.market.events import NodeRegistered
 from hearth.market.manifest import Manifest
 from hearth.market.reads import Market
 from hearth.protocol.types import SENTINEL, Billing, Needs, Offer, Outcome, Runtime, Terms, TermsFlag
-from hearth.spec import Blob, needs_of, spec_digest
-from hearth.spec.resolved import ResolvedOutput
-from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from hearth.chain.port import Call
+from hearth.jobfile import needs_of
 from hearth.local import devnet
 from hearth.market.events import NodeRegistered
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Billing, NodeId, Offer, Outcome, Runtime, State, Terms, TermsFlag, Unit
 from hearth.protocol.units import format_duration
-from hearth.spec import needs_of
 from hearth.storage import cid
 from tests.kit import build
 from tests.kit.town import EXAMPLES, Said, Town, example_text, town

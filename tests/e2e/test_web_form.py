@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hearth.spec import parse_spec
+from hearth.jobfile import parse_spec
 from tests.kit.browser import shoot, slow_processor, tab_to
 from tests.kit.town import EXAMPLES, Town, town
 from tests.kit.web_axe import keeps_nobody_out

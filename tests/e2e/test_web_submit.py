@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hearth.jobfile import parse_spec
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.formulas import escrow_at_post
 from hearth.protocol.types import State
-from hearth.spec import parse_spec
 from tests.kit.browser import shoot, tab_to, watched
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town

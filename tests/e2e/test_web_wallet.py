@@ -14,9 +14,9 @@ import pytest
 
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.sources import Allowed
+from hearth.jobfile import load_spec
 from hearth.local.market import DEVNET_ACCOUNTS
 from hearth.protocol.types import State
-from hearth.spec import load_spec
 from tests.kit.browser import require_chromium, shoot
 from tests.kit.running import wait
 from tests.kit.town import EXAMPLES, Town, town

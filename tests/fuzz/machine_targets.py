@@ -15,9 +15,9 @@ import wasmtime
 
 from hearth.base.bounded_server import Limits
 from hearth.base.errors import SpecError, StorageError
+from hearth.jobfile import image_config, wasm_module
+from hearth.jobfile.wasm_module import Module
 from hearth.protocol.gpu_tiers import tier_of
-from hearth.spec import image_config, wasm_module
-from hearth.spec.wasm_module import Module
 from hearth.storage import cid as cids
 from hearth.storage.stores import MemoryStore
 from hearth.storage.stores.gateway import GatewayStore

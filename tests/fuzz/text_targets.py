@@ -16,16 +16,16 @@ from hearth.base.untrusted_json import MAX_DEPTH, read_json
 from hearth.client import prepared
 from hearth.client.job.results import Results, check_result
 from hearth.config import settings as client_settings
+from hearth.jobfile import needs_of, parse_canonical
+from hearth.jobfile.convert import convert
+from hearth.jobfile.load import parse_spec
+from hearth.jobfile.resolved import Blob, ResolvedInput, ResolvedResources, canonical_bytes
 from hearth.market.calls import Calls
 from hearth.market.manifest import ListedGpu, Manifest, carried, read_manifest
 from hearth.market.network import network_of
 from hearth.protocol import units
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.types import NodeId, Offer, Outcome
-from hearth.spec import needs_of, parse_canonical
-from hearth.spec.convert import convert
-from hearth.spec.load import parse_spec
-from hearth.spec.resolved import Blob, ResolvedInput, ResolvedResources, canonical_bytes
 from hearth.storage import canonical
 from hearth.storage import cid as cids
 from keeper import settings as keeper_settings

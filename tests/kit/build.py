@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from hearth.chain.port import ChainPort
+from hearth.jobfile import ResolvedSpec
+from hearth.jobfile.resolved import ResolvedCompare, ResolvedOutput, ResolvedResources, ResolvedVerify
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
 from hearth.market.profiles import DEVNET
 from hearth.protocol.types import Needs, Node, NodeId, NodeState, Offer, Terms
 from hearth.protocol.units import Asset
 from hearth.protocol.words import pack_policy
-from hearth.spec import ResolvedSpec
-from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResources, ResolvedVerify
 
 NATIVE = Asset("ETH", 18)
 TOKEN = Asset("USDX", 6, "0x" + "70" * 20)

@@ -20,15 +20,15 @@ from eth_utils.crypto import keccak
 
 from hearth.chain import keys
 from hearth.chain.tx import Sender
+from hearth.jobfile import Blob, ResolvedSpec, needs_of, spec_digest
+from hearth.jobfile.resolved import ResolvedInput
+from hearth.jobfile.resolved import canonical as canonical_of
 from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.changes import Change, ChangeOp
 from hearth.market.events import Event, Finished, JobPosted, Reclaimed, Settled, Started, Submitted, decode
 from hearth.protocol import words
 from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, TermsFlag, Unit
-from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
-from hearth.spec.resolved import ResolvedInput
-from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid

@@ -12,12 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from hearth.protocol import formulas, words
-from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag, Verdict
-from hearth.protocol.units import Asset
-from hearth.spec import (
+from hearth.jobfile import (
     Blob,
     JobSpec,
     ResolvedSpec,
@@ -29,6 +24,11 @@ from hearth.spec import (
     spec_digest,
     terms_of,
 )
+from hearth.protocol import formulas, words
+from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
+from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag, Verdict
+from hearth.protocol.units import Asset
 from hearth.storage.stores import MemoryStore
 from tests.kit import world as w
 from tests.kit.attesters import Attested

@@ -14,6 +14,8 @@ import pytest
 from hearth.base.errors import ConfigError, HearthError
 from hearth.client import Client
 from hearth.config.settings import Settings
+from hearth.jobfile.load import load_spec
+from hearth.jobfile.plan import billing_of
 from hearth.local.demo import (
     ANEW,
     CHEAPEST,
@@ -36,8 +38,6 @@ from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
 from hearth.protocol.types import Billing, State, Unit
 from hearth.protocol.units import NATIVE, parse_rate
-from hearth.spec.load import load_spec
-from hearth.spec.plan import billing_of
 from tests.kit import build
 from worker.decide import MAX_TRIES
 

@@ -9,10 +9,10 @@ import pytest
 
 from hearth.base.errors import UsageError
 from hearth.cli.__main__ import main
+from hearth.jobfile import load_spec
+from hearth.jobfile.wasm_module import check_module
 from hearth.local import templates
 from hearth.protocol.units import parse_size
-from hearth.spec import load_spec
-from hearth.spec.wasm_module import check_module
 
 FOLDER = Path(templates.__file__).parent
 

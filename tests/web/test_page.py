@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hearth.jobfile.load import load_spec
+from hearth.jobfile.model import local_sources
+from hearth.jobfile.resolved import Blob, canonical_bytes, resolve
+from hearth.jobfile.workdir import workdir_rules
 from hearth.local.project import write_project
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.spec.load import load_spec
-from hearth.spec.model import local_sources
-from hearth.spec.resolved import Blob, canonical_bytes, resolve
-from hearth.spec.workdir import workdir_rules
 from hearth.storage import car, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore

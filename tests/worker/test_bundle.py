@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hearth.chain import keys
+from hearth.jobfile.resolved import ResolvedInput
 from hearth.local import devnet
 from hearth.local.devnet import free_port
-from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from tests.kit.canary import (
     TOKENS,

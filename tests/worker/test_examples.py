@@ -17,8 +17,8 @@ from types import ModuleType
 
 import pytest
 
-from hearth.spec import FUEL_PER_SECOND
-from hearth.spec.load import load_spec
+from hearth.jobfile import FUEL_PER_SECOND
+from hearth.jobfile.load import load_spec
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 from worker.runtimes.wasm import WasmRuntime
 

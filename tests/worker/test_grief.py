@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from hearth.chain.port import Call, hex_of
+from hearth.jobfile.resolved import ResolvedInput
 from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.events import Declined, Started, Submitted
 from hearth.protocol.types import SENTINEL, JobId, Runtime, Terms
-from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from tests.kit.exchange import Exchange, Scenario, status
 from tests.kit.liars import Asked, lying

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.jobfile.resolved import ResolvedInput
 from hearth.market.events import Declined, Started
 from hearth.protocol.types import JobId, State
-from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.base.errors import ConfigError
+from hearth.jobfile import plan_prices, spec_from
 from hearth.market.profiles import PUBLIC
 from hearth.protocol.units import Asset
-from hearth.spec import plan_prices, spec_from
 from worker import settings
 from worker.runtimes.docker_images import ImageRules
 

@@ -18,9 +18,9 @@ import pytest
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StoreDown
 from hearth.client import Client
 from hearth.config.settings import load_settings
+from hearth.jobfile.resolved import ResolvedInput
 from hearth.market.events import Declined, Submitted
 from hearth.protocol.types import Gate, JobId, State
-from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
 from tests.kit.evm import ROOT

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hearth.jobfile import Blob, ResolvedSpec, load_spec, local_sources, resolve
 from hearth.local import templates
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.spec import Blob, ResolvedSpec, load_spec, local_sources, resolve
 from tests.kit.require import require
 from worker.runtimes import docker
 from worker.runtimes.base import OutputRule, RunRequest, RunStatus, SandboxLimits

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hearth.jobfile import load_spec
 from hearth.local import templates
-from hearth.spec import load_spec
 
 
 def tables() -> Mapping[str, Any]:

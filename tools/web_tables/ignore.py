@@ -1,5 +1,5 @@
 """Rules that leave files out of a job, and what Python takes for white space and for the end of a line
-(hearth/storage/ignore.py, hearth/spec/workdir.py).
+(hearth/storage/ignore.py, hearth/jobfile/workdir.py).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from hearth.spec import workdir
+from hearth.jobfile import workdir
 from hearth.storage import ignore
 
 

@@ -1,4 +1,4 @@
-"""The job file: its fields with types and bounds, its rules, its runtimes (hearth/spec, hearth/protocol/runtimes.py).
+"""The job file: fields with types and bounds, rules, runtimes (hearth/jobfile, hearth/protocol/runtimes.py).
 
 A field whose type this module does not know stops it: the page must not read such a field by a rule of its own.
 """
@@ -13,9 +13,9 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
+from hearth.jobfile import model, plan, resolved, rules, sugar, text
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES
 from hearth.protocol.types import MAX_PROOF_SECONDS
-from hearth.spec import model, plan, resolved, rules, sugar, text
 
 _READERS: Mapping[Any, str] = {
     get_args(kind)[1]: name

@@ -1,12 +1,12 @@
-"""What a module may import, and what its check goes by (hearth/protocol/wasi.py, hearth/spec/wasm_module.py)."""
+"""What a module may import, and what its check goes by (hearth/protocol/wasi.py, hearth/jobfile/wasm_module.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from hearth.jobfile import wasm_module as module
 from hearth.protocol import wasi
-from hearth.spec import wasm_module as module
 from tools.web_tables import Big
 
 

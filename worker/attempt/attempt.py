@@ -15,8 +15,8 @@ from typing import Any
 import structlog
 
 from hearth.base.errors import UnsafePath
+from hearth.jobfile import ResolvedSpec
 from hearth.protocol.types import NodeId
-from hearth.spec import ResolvedSpec
 from hearth.storage.stores import LastResort, ProviderGateways, Store
 from hearth.storage.unixfs import Entry
 from worker.attempt import results, sandbox, upload

@@ -19,7 +19,7 @@ import structlog
 from hearth.base.errors import HearthError, StorageError
 from hearth.base.failpoints import fp
 from hearth.base.files import delete_tree
-from hearth.spec.resolved import ResolvedCheckpoint
+from hearth.jobfile.resolved import ResolvedCheckpoint
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.stores import Store

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import BadDestination, BadDocument, HearthError, StorageError, TooLarge
+from hearth.jobfile import ResolvedSpec, needs_of, parse_canonical
 from hearth.protocol.runtimes import MAX_INPUT_ENTRIES
 from hearth.protocol.types import Outcome, Terms
 from hearth.protocol.types import Runtime as RuntimeFlag
-from hearth.spec import ResolvedSpec, needs_of, parse_canonical
 from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from hearth.jobfile import FUEL_PER_SECOND
 from hearth.protocol.types import Billing, NodeId, Outcome
-from hearth.spec import FUEL_PER_SECOND
 from worker.attempt.task import Task
 from worker.runtimes.base import RunResult, RunStatus
 

@@ -14,7 +14,7 @@ import structlog
 
 from hearth.base.errors import HearthError, TooLarge, UnsafePath
 from hearth.base.files import delete_tree
-from hearth.spec import ResolvedSpec
+from hearth.jobfile import ResolvedSpec
 from hearth.storage import cid as cids
 from hearth.storage.unixfs import ReadLimits
 from worker.attempt.fetch import Fetch

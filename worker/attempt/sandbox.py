@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
+from hearth.jobfile import FUEL_PER_SECOND, ResolvedSpec
+from hearth.jobfile.model import MAX_RUNTIME
 from hearth.protocol.types import Billing, Outcome
-from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
-from hearth.spec.model import MAX_RUNTIME
 from worker.attempt.folder import Folder
 from worker.attempt.results import OUTCOMES
 from worker.attempt.task import Broken, Progress, Refused, Stopped, Task, TooLate

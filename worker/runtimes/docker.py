@@ -25,9 +25,9 @@ import structlog
 from hearth.base.errors import HearthError, StorageError
 from hearth.base.files import free_bytes
 from hearth.client.posting.engine import why_silent
+from hearth.jobfile.image_config import NO_COMMAND, declares, has_command, no_volume, volumes_of
 from hearth.protocol.runtimes import DOCKER
 from hearth.protocol.units import format_size
-from hearth.spec.image_config import NO_COMMAND, declares, has_command, no_volume, volumes_of
 from worker.gpu import GPU_UUID
 from worker.runtimes.base import (
     Check,

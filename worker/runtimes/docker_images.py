@@ -27,8 +27,8 @@ from hearth.base import peer
 from hearth.base.addresses import is_public
 from hearth.base.files import replace_text
 from hearth.base.untrusted_json import read_json
+from hearth.jobfile.image_config import image_fault, platform_fault
 from hearth.protocol.units import GIB, format_size
-from hearth.spec.image_config import image_fault, platform_fault
 from worker import registries
 from worker.registries import DEFAULT_REGISTRIES
 from worker.runtimes.base import Check, Level, RunResult, RunStatus

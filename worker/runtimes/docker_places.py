@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from hearth.base.text import brief, plain
-from hearth.spec.image_config import no_volume
+from hearth.jobfile.image_config import no_volume
 
 OURS: Final = ("/in", "/job", "/out", "/tmp")
 ENGINES: Final = ("/dev", "/etc", "/proc", "/sys")

@@ -46,7 +46,7 @@ def load_set(path: Path) -> AttesterSet:
 
     Raises SpecError NO_ATTESTERS where the file cannot be read, BAD_ATTESTERS for what is no set.
     """
-    from hearth.spec.text import read_text
+    from hearth.jobfile.text import read_text
 
     raw = _read(path, MAX_SET_BYTES)
     if raw is None:

@@ -117,8 +117,8 @@ class Fleet:
 
         None where a worker can take it, or where another price is no help.
         """
+        from hearth.jobfile.plan import auto_keeper_fee
         from hearth.protocol import formulas
-        from hearth.spec.plan import auto_keeper_fee
 
         def at(ceiling: int) -> Terms:
             # A bond covers keeper fees as well, which go by the price where nobody names one.

@@ -432,9 +432,9 @@ def output_limits(session: Session, terms: Terms) -> ReadLimits:
 
     A worker stores no more: outputs beyond it are a failure of the unit, and are not kept.
     """
+    from hearth.jobfile import parse_canonical
     from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES
     from hearth.protocol.units import GIB
-    from hearth.spec import parse_canonical
     from hearth.storage import canonical
     from hearth.storage.unixfs import ReadLimits
 

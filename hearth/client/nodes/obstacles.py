@@ -68,7 +68,7 @@ def bond_at(rate: int, seconds: int, policy: Policy) -> int:
 
     A job may pay more than a node asks, and bind more: a bond goes by the job's own price.
     """
-    from hearth.spec.plan import auto_keeper_fee
+    from hearth.jobfile.plan import auto_keeper_fee
 
     terms = _alone(rate, seconds)
     fee = auto_keeper_fee(formulas.unit_price(terms), policy)

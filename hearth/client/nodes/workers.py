@@ -83,11 +83,11 @@ class Workers:
 
     def offers(self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None) -> Offers:
         """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
+        from hearth.jobfile import tier_number
         from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.types import Runtime, Status
         from hearth.protocol.units import gib_ceil, parse_size
-        from hearth.spec import tier_number
 
         tier = tier_number(gpu, TIERS) if gpu else 0
         least = gib_ceil(parse_size(vram if not vram.isdigit() else f"{vram}GiB")) if vram else 0

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from hearth.jobfile.resolved import FUEL_PER_SECOND
 from hearth.market.reads import job_of
 from hearth.protocol import formulas
 from hearth.protocol.types import RATE_SCALE, Billing, Header, JobId, State, Unit, UnitFlag
 from hearth.protocol.units import amount_at_least, format_duration, show_amount, show_rate
-from hearth.spec.resolved import FUEL_PER_SECOND
 
 if TYPE_CHECKING:
     from hearth.client.session import Session

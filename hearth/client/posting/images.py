@@ -15,7 +15,7 @@ from hearth.base.addresses import is_local_name, is_public
 from hearth.base.errors import ConfigError, SpecError, StorageError
 from hearth.base.text import brief, plain, quoted
 from hearth.client.posting.engine import connect
-from hearth.spec.image_config import NO_COMMAND, PLATFORMS, has_command, image_fault
+from hearth.jobfile.image_config import NO_COMMAND, PLATFORMS, has_command, image_fault
 
 ENGINE_SECONDS: Final = 10
 HINT: Final = "docs/JOB.md says what an image may be"

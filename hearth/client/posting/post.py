@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         Transaction,
     )
     from hearth.client.session import DryRun
+    from hearth.jobfile import AnyJob, LoadedSpec
     from hearth.protocol.types import Terms
-    from hearth.spec import AnyJob, LoadedSpec
 
 POST_GAS: Final = 160_000
 APPROVE_GAS: Final = 70_000
@@ -70,7 +70,7 @@ class Posting:
         allow_private: bool = False,
     ) -> JobPlan:
         """Check a job down to its price and who could take it; writes and sends nothing. Arguments are `submit`'s."""
-        from hearth.spec import spec_of
+        from hearth.jobfile import spec_of
 
         loaded = with_parents(self.session, spec_of(job, variables), after)
         with self._preflight.planned(loaded, Allowed(allow_outside, allow_private)) as plan:
@@ -107,7 +107,7 @@ class Posting:
         sign as the account, which may be an address without a key here.
         Raises the HearthError that says why it cannot be posted, before anything is written or signed.
         """
-        from hearth.spec import spec_of
+        from hearth.jobfile import spec_of
 
         loaded = with_parents(self.session, spec_of(job, variables), after)
         allowed = Allowed(allow_outside, allow_private)
@@ -251,8 +251,8 @@ class Posting:
         self, loaded: LoadedSpec, allowed: Allowed, again: bool, anyway: bool, use_credit: bool
     ) -> JobPlan | PreparedJob:
         """Store a job's sources, journal its terms, and return what to sign; the same file gives the same job again."""
+        from hearth.jobfile import local_sources
         from hearth.protocol import formulas, words
-        from hearth.spec import local_sources
         from hearth.storage import canonical
 
         session, market, submitter = self.session, self.session.market, self._submitter()
@@ -379,7 +379,7 @@ class Posting:
 
     def _upload(self, plan: Plan) -> None:
         """Store every local source, and refuse one that changed since it was read."""
-        from hearth.spec import canonical, local_sources
+        from hearth.jobfile import canonical, local_sources
 
         for where, src in local_sources(plan.loaded.spec):
             meter = self.session.meter(f"upload {src}", plan.sources.blobs[src].size)

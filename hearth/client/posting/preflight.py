@@ -29,9 +29,9 @@ from hearth.protocol.units import amount_at_least, format_duration, format_rate,
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
     from hearth.client.reports import JobPlan, PlannedJudge
+    from hearth.jobfile import JobSpec, LoadedSpec, Prices, ResolvedSpec
     from hearth.market.reads import Policies
     from hearth.protocol.types import Needs, Policy
-    from hearth.spec import JobSpec, LoadedSpec, Prices, ResolvedSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Preflight:
     ) -> tuple[Sources, ResolvedSpec, AttesterSet | None, tuple[str, ...]]:
         """Return what a job brings, its canonical spec, its attesters, and what is to be known of its image."""
         from hearth.client.posting.images import look_at_image
+        from hearth.jobfile import local_sources, resolve
+        from hearth.jobfile.problems import field_name
         from hearth.protocol.gpu_tiers import TIERS
-        from hearth.spec import local_sources, resolve
-        from hearth.spec.problems import field_name
 
         settings = self.session.settings
         seconds = float(settings.timeout)
@@ -105,10 +105,10 @@ class Preflight:
         return sources, resolved, attesters, notes
 
     def _plan(self, loaded: LoadedSpec, allowed: Allowed, scratch: Path, submitter: str | None) -> Plan:
+        from hearth.jobfile import needs_of, parents_of
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.parents import pack_parents
         from hearth.protocol.runtimes import RUNTIMES
-        from hearth.spec import needs_of, parents_of
 
         spec = loaded.spec
         sources, resolved, attesters, notes = self._read(loaded, allowed, scratch)
@@ -169,7 +169,7 @@ class Preflight:
         attesters: AttesterSet | None,
     ) -> Terms:
         """Return the terms of a job, but for the salt."""
-        from hearth.spec import plan_prices, spec_digest, terms_of
+        from hearth.jobfile import plan_prices, spec_digest, terms_of
 
         return terms_of(
             spec,
@@ -190,7 +190,7 @@ class Preflight:
 
         Less where no free stake covers the bond of that price: the highest that one does, or the ask itself.
         """
-        from hearth.spec.plan import deadline_of
+        from hearth.jobfile.plan import deadline_of
 
         asset, policy = self.session.asset, policies.policy
         unpriced = Terms(
@@ -224,7 +224,7 @@ class Preflight:
 
     def _at_rate(self, spec: JobSpec, terms: Terms, policy: Policy, rate: str) -> tuple[JobSpec, Prices, Terms]:
         """Return a spec, its prices and terms with a rate in place of its price. Raises SpecError."""
-        from hearth.spec import plan_prices
+        from hearth.jobfile import plan_prices
 
         price = spec.price.model_copy(update={"max_rate": rate, "max_total": None})
         spec = spec.model_copy(update={"price": price})

@@ -14,7 +14,7 @@ from hearth.client.posting.sources import COMMAND_LINE
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
-    from hearth.spec import LoadedSpec
+    from hearth.jobfile import LoadedSpec
 
 SMALL_OUTPUT: Final = "256MiB"
 """What each output may hold, so that a small job fits a small disk."""
@@ -43,9 +43,9 @@ class RunOptions(TypedDict, total=False):
 
 def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[RunOptions]) -> LoadedSpec:
     """Return the spec of an image or a WASM module with a command. Raises SpecError, UsageError, TypeError."""
+    from hearth.jobfile.loaded import check
+    from hearth.jobfile.problems import Source
     from hearth.protocol.runtimes import runtime_of_program
-    from hearth.spec.loaded import check
-    from hearth.spec.problems import Source
 
     unknown = set(options) - set(RunOptions.__annotations__)
     if unknown:
@@ -98,8 +98,8 @@ def with_parents(session: Session, loaded: LoadedSpec, after: Sequence[str]) -> 
 
     Raises UsageError, NotFoundError for no such job, SpecError where the job waits for too many, or for one twice.
     """
-    from hearth.spec import as_data
-    from hearth.spec.loaded import check
+    from hearth.jobfile import as_data
+    from hearth.jobfile.loaded import check
 
     if not after:
         return loaded

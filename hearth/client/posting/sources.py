@@ -20,7 +20,7 @@ from hearth.storage import ignore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hearth.spec import Blob, LoadedSpec
+    from hearth.jobfile import Blob, LoadedSpec
     from hearth.storage.stores import Store
     from hearth.storage.unixfs import Ignore, Progress
 
@@ -85,8 +85,8 @@ class Sources:
 
         What the command itself names lies where it says, outside or not; none of it may lead over a link.
         """
-        from hearth.spec import local_sources
-        from hearth.spec.problems import Problem, field_name
+        from hearth.jobfile import local_sources
+        from hearth.jobfile.problems import Problem, field_name
 
         base = Path(os.path.realpath(self._loaded.folder))
         typed = self._loaded.source.name == COMMAND_LINE and not self._loaded.source.lines
@@ -165,7 +165,7 @@ class Sources:
 
         Raises SpecError TOO_MANY_FILES, StorageError URL_DOWN, URL_PRIVATE, TOO_LARGE, and what reading a CID raises.
         """
-        from hearth.spec import Blob
+        from hearth.jobfile import Blob
         from hearth.storage import unixfs
 
         if src.startswith("ipfs://"):
@@ -220,7 +220,7 @@ class Sources:
 
     def _stored(self, src: str, field: str) -> Blob:
         """Return the CID, in the one spelling that specs have, and the size of what lies in a store already."""
-        from hearth.spec import Blob
+        from hearth.jobfile import Blob
         from hearth.storage import cid, unixfs
 
         root, path = cid.parse_uri(src)
@@ -261,8 +261,8 @@ class Sources:
         The module has been named. Raises SpecError as `wasm_module.check_module` does, NO_WASM for a folder, and what
         reading a CID raises.
         """
+        from hearth.jobfile import wasm_module
         from hearth.protocol.runtimes import RUNTIMES
-        from hearth.spec import wasm_module
         from hearth.storage import cid, unixfs
 
         src = self._loaded.spec.module
@@ -292,7 +292,7 @@ class Sources:
 
         `left` takes the names of what no job takes, which a program may miss.
         """
-        from hearth.spec.workdir import workdir_rules
+        from hearth.jobfile.workdir import workdir_rules
 
         rules = workdir_rules(path) if workdir else ignore.no_job_takes
         kept = {one.relative_to(path).as_posix() for one in self._kept if path in one.parents}

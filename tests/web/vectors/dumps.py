@@ -6,8 +6,8 @@ import json
 import random
 from typing import Any
 
-from hearth.spec.load import dump_values
-from hearth.spec.text import read_text
+from hearth.jobfile.load import dump_values
+from hearth.jobfile.text import read_text
 from tests.web.vectors import _chance
 from tests.web.vectors.yaml import told
 

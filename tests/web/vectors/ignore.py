@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
-from hearth.spec.workdir import RULE_FILES, workdir_rules
+from hearth.jobfile.workdir import RULE_FILES, workdir_rules
 from hearth.storage import ignore
 from tests.web.vectors import _chance
 

@@ -7,10 +7,10 @@ from typing import Any
 import wasmtime
 
 from hearth.base.errors import HearthError
+from hearth.jobfile.wasm_module import check_declared, check_module
 from hearth.protocol import wasi
-from hearth.spec.wasm_module import check_declared, check_module
+from tests.jobfile.module_cases import PLAIN, PROPOSALS
 from tests.kit.evm import ROOT
-from tests.spec.module_cases import PLAIN, PROPOSALS
 from tests.web.vectors import _chance
 
 MEMORY = '(memory (export "memory") 1)'

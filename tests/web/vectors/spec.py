@@ -16,12 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hearth.base.errors import SpecError
-from hearth.market.profiles import DEVNET, PUBLIC
-from hearth.protocol import words
-from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.types import ZERO_ADDRESS
-from hearth.protocol.units import Asset
-from hearth.spec import (
+from hearth.jobfile import (
     Blob,
     LoadedSpec,
     canonical_bytes,
@@ -32,12 +27,17 @@ from hearth.spec import (
     spec_digest,
     terms_of,
 )
-from hearth.spec.loaded import check, spec_from
-from hearth.spec.text import read_text
+from hearth.jobfile.loaded import check, spec_from
+from hearth.jobfile.text import read_text
+from hearth.market.profiles import DEVNET, PUBLIC
+from hearth.protocol import words
+from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.types import ZERO_ADDRESS
+from hearth.protocol.units import Asset
 from hearth.storage import cid
 from tests.e2e.bad_input import GOOD, SPEC_ROWS
-from tests.spec.test_spec import BAD, FULL, UNBUILT
-from tests.spec.test_wrong_types import PLACES, WRITTEN, WRONG, file_with, with_value
+from tests.jobfile.test_jobfile import BAD, FULL, UNBUILT
+from tests.jobfile.test_wrong_types import PLACES, WRITTEN, WRONG, file_with, with_value
 from tools.vyper_files import ROOT
 
 _NAME = "job.yaml"

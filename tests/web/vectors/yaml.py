@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hearth.base.errors import SpecError
-from hearth.spec.text import MAX_DEPTH, read_text
-from tests.spec.test_wrong_types import PLACES, WRITTEN, file_with
+from hearth.jobfile.text import MAX_DEPTH, read_text
+from tests.jobfile.test_wrong_types import PLACES, WRITTEN, file_with
 from tools.vyper_files import ROOT
 
 _NAME = "job.yaml"

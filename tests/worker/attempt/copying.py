@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from hearth.jobfile import Blob
+from hearth.jobfile.resolved import ResolvedInput, ResolvedOutput, ResolvedResources
 from hearth.protocol.types import NodeId, Outcome
-from hearth.spec import Blob
-from hearth.spec.resolved import ResolvedInput, ResolvedOutput, ResolvedResources
 from hearth.storage.stores import FolderStore
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hearth.jobfile import Blob, ResolvedSpec, needs_of, spec_digest
+from hearth.jobfile.resolved import ResolvedInput, ResolvedOutput
+from hearth.jobfile.resolved import canonical as canonical_of
 from hearth.protocol.types import JobId, Terms
-from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
-from hearth.spec.resolved import ResolvedInput, ResolvedOutput
-from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage.stores import FolderStore
 from tests.kit import build
 from tests.worker import wasm_tools

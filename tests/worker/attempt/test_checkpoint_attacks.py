@@ -15,9 +15,9 @@ import pytest
 import structlog.testing
 
 from hearth.base.errors import ChainError
+from hearth.jobfile.resolved import ResolvedCheckpoint, ResolvedInput, ResolvedOutput
 from hearth.market.profiles import DEVNET
 from hearth.protocol.types import Billing, Kept, NodeId, Outcome
-from hearth.spec.resolved import ResolvedCheckpoint, ResolvedInput, ResolvedOutput
 from hearth.storage import cid as cids
 from tests.kit import build
 from tests.kit.disks import MIB, small_disk

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import StoreDown
+from hearth.jobfile import Blob
+from hearth.jobfile.resolved import ResolvedCheckpoint, ResolvedOutput
 from hearth.protocol.types import Billing, NodeId, Outcome, Terms
-from hearth.spec import Blob
-from hearth.spec.resolved import ResolvedCheckpoint, ResolvedOutput
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.stores import MemoryStore

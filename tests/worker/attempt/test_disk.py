@@ -16,8 +16,8 @@ import pytest
 
 from hearth.base.errors import StorageError
 from hearth.base.files import delete_tree, free_bytes
+from hearth.jobfile.resolved import ResolvedOutput
 from hearth.protocol.types import NodeId, Outcome
-from hearth.spec.resolved import ResolvedOutput
 from hearth.storage import cid as cids
 from tests.kit import build
 from tests.kit.disks import MIB, fill, small_disk

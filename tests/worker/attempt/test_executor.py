@@ -17,9 +17,9 @@ import pytest
 import structlog.testing
 
 from hearth.base.errors import StoreDown
+from hearth.jobfile import Blob
+from hearth.jobfile.resolved import ResolvedInput, ResolvedOutput
 from hearth.protocol.types import Billing, JobId, NodeId, Outcome, Terms
-from hearth.spec import Blob
-from hearth.spec.resolved import ResolvedInput, ResolvedOutput
 from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from hearth.base.errors import BadDocument, BlockMissing, StorageError
+from hearth.jobfile import Blob
+from hearth.jobfile.resolved import ResolvedInput
 from hearth.protocol.types import Outcome
-from hearth.spec import Blob
-from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import Chain, FolderStore, GatewayStore, Store

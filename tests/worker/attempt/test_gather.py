@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from hearth.jobfile import Blob
+from hearth.jobfile.resolved import ResolvedInput
 from hearth.protocol.types import JobId, Outcome, Terms
-from hearth.spec import Blob
-from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid

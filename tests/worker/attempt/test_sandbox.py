@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from hearth.jobfile import ResolvedSpec
 from hearth.protocol.types import Billing, Outcome, Terms
-from hearth.spec import ResolvedSpec
 from tests.worker.attempt.jobs import KEY, Jobs
 from worker.attempt import sandbox
 from worker.attempt.folder import Folder

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hearth.spec import image_config
+from hearth.jobfile import image_config
 from worker import gpu
 from worker.runtimes import docker, docker_engine, docker_images, docker_places, docker_request
 from worker.runtimes.base import Level, RunRequest, RunResult, RunStatus, SandboxLimits

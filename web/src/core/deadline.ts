@@ -1,4 +1,4 @@
-// Moments as a job file writes them: "2030-01-31T12:00:00Z". Mirrors `deadline` of hearth/spec/rules.py, in which
+// Moments as a job file writes them: "2030-01-31T12:00:00Z". Mirrors `deadline` of hearth/jobfile/rules.py, in which
 // Python reads ISO 8601; the page reads its extended form alone ("2030-W05-4T12Z" and "20300131T120000Z" are refused).
 
 import { YEAR_10000 } from "../generated/sentences";

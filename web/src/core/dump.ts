@@ -1,6 +1,6 @@
 // Write plain values as the text of a job file that the page and the library read back equal: mappings a line for each key, all
 // else as JSON, the subset of YAML in which every text is quoted, so that no id or decimal can turn into a number. What a screen
-// does not show, or shows in another order, stands there by its number. Mirrors `dump_values` of hearth/spec/load.py.
+// does not show, or shows in another order, stands there by its number. Mirrors `dump_values` of hearth/jobfile/load.py.
 
 import { SPEC_TEXT } from "../generated/spec";
 import { UNSEEN } from "../generated/text";

@@ -1,5 +1,5 @@
 // Ignore rules for packing a folder: the .gitignore language. Mirrors hearth/storage/ignore.py, and of
-// hearth/spec/workdir.py which rules hold.
+// hearth/jobfile/workdir.py which rules hold.
 //
 // The library makes a regular expression of each rule. Here a rule is matched by marking all places that it may have
 // reached: a folder that somebody downloaded brings its own rules, and no rule may make the page hang.

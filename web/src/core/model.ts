@@ -1,5 +1,5 @@
 // The job spec as a user writes it: the values of its fields, each well formed by itself. Mirrors what the models of
-// hearth/spec/model.py take, whose fields, bounds and defaults are generated, and the code of each refusal. The words are
+// hearth/jobfile/model.py take, whose fields, bounds and defaults are generated, and the code of each refusal. The words are
 // the page's own.
 
 import { SPEC_BOUNDS, SPEC_MODELS, SPEC_PATTERNS } from "../generated/spec";

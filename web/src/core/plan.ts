@@ -1,4 +1,4 @@
-// The money and the times of a job's terms, from its spec: pure, in whole numbers. Mirrors hearth/spec/plan.py. Amounts
+// The money and the times of a job's terms, from its spec: pure, in whole numbers. Mirrors hearth/jobfile/plan.py. Amounts
 // are base units of the market's asset, rates base units x 1e6 per second, times chain seconds.
 
 import { RATE_SCALE, ZERO_ADDRESS } from "../generated/bounds";

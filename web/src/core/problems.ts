@@ -1,5 +1,5 @@
 // What can be wrong with a job spec, and how it is told: file, line, field, reason, hint. Mirrors
-// hearth/spec/problems.py.
+// hearth/jobfile/problems.py.
 
 import { HearthError } from "./errors";
 

@@ -1,5 +1,5 @@
 // The canonical spec: the JSON document (RFC 8785) whose sha2-256 is on chain, and what a worker reads. Mirrors
-// hearth/spec/resolved.py, without reading documents that others wrote (`parse_canonical`).
+// hearth/jobfile/resolved.py, without reading documents that others wrote (`parse_canonical`).
 
 import { MODELS } from "../generated/tiers";
 import { SPEC_BOUNDS } from "../generated/spec";

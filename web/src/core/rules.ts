@@ -1,5 +1,5 @@
 // Rules that hold for a spec as written and for the canonical document that a worker reads. Mirrors
-// hearth/spec/rules.py.
+// hearth/jobfile/rules.py.
 
 import { COMPARED, RESERVED_PREFIXES, SPEC_BOUNDS, SPEC_PATTERNS } from "../generated/spec";
 import { utf8 } from "./bytes";

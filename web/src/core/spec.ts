@@ -1,5 +1,5 @@
 // A checked job: what fields mean together, what this version does not offer, and reading a job file as a whole.
-// Mirrors `problems_of` and `unbuilt_in` of hearth/spec/model.py, and hearth/spec/loaded.py and load.py without the
+// Mirrors `problems_of` and `unbuilt_in` of hearth/jobfile/model.py, and hearth/jobfile/loaded.py and load.py without the
 // recognition of other systems' files, which the page refuses by what is wrong in them as a job.
 
 import { DEFAULT_RUNTIME, NAME_ATTESTERS, RUNTIMES, SPEC_BOUNDS, SPEC_PATTERNS } from "../generated/spec";

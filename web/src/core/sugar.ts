@@ -1,5 +1,5 @@
 // Accept the older form of a job that public guides show, and rewrite it into the one schema. Mirrors
-// hearth/spec/sugar.py, but for quotes in a command that is one text, which the page leaves to the command line.
+// hearth/jobfile/sugar.py, but for quotes in a command that is one text, which the page leaves to the command line.
 
 import { SPEC_PATTERNS } from "../generated/spec";
 import { type Problem, problem } from "./problems";

@@ -1,5 +1,5 @@
 // Replace `${NAME}` in the texts of a job file by the values of variables; `$${` stands for a literal `${`. A value
-// that came in is text, and is not searched again. Mirrors `_substitute` of hearth/spec/text.py.
+// that came in is text, and is not searched again. Mirrors `_substitute` of hearth/jobfile/text.py.
 
 import { compareText } from "./unicode";
 import { type Location, type Problem, problem, type Source } from "./problems";

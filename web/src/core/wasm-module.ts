@@ -1,5 +1,5 @@
 // A WebAssembly module read far enough to say whether a worker could start it: imports, exports, memory, start. Mirrors
-// hearth/spec/wasm_module.py: what it refuses no worker could run. The work is bounded, whatever the bytes are.
+// hearth/jobfile/wasm_module.py: what it refuses no worker could run. The work is bounded, whatever the bytes are.
 
 import {
   COMPILE_HINT,

@@ -1,4 +1,4 @@
-// Rules that leave files out of a job, and what Python takes for white space and for the end of a line (hearth/storage/ignore.py, hearth/spec/workdir.py).
+// Rules that leave files out of a job, and what Python takes for white space and for the end of a line (hearth/storage/ignore.py, hearth/jobfile/workdir.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/ignore.py.
 
 export const USUAL = ["__pycache__/", ".venv/", ".hearthignore"] as const;

@@ -1,4 +1,4 @@
-// The job file: its fields with types and bounds, its rules, its runtimes (hearth/spec, hearth/protocol/runtimes.py). A field whose type this module does not know stops it: the page must not read such a field by a rule of its own.
+// The job file: fields with types and bounds, rules, runtimes (hearth/jobfile, hearth/protocol/runtimes.py). A field whose type this module does not know stops it: the page must not read such a field by a rule of its own.
 // Written by `python -m tools.web_tables`: change tools/web_tables/spec.py.
 
 export const SPEC_TEXT = {

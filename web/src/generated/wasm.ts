@@ -1,4 +1,4 @@
-// What a module may import, and what its check goes by (hearth/protocol/wasi.py, hearth/spec/wasm_module.py).
+// What a module may import, and what its check goes by (hearth/protocol/wasi.py, hearth/jobfile/wasm_module.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/wasm.py.
 
 export const WASI_MODULE = "wasi_snapshot_preview1" as const;

@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import HearthError, SpecError
+from hearth.jobfile import rules
+from hearth.jobfile.model import JobSpec
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import (
     MAX_PROOF_SECONDS,
@@ -37,8 +39,6 @@ from hearth.protocol.units import (
     show_amount,
     show_rate,
 )
-from hearth.spec import rules
-from hearth.spec.model import JobSpec
 
 if TYPE_CHECKING:
     from hearth.protocol.parents import Parent

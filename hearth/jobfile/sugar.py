@@ -11,7 +11,7 @@ import re
 import shlex
 from typing import Any
 
-from hearth.spec.problems import Location, Problem
+from hearth.jobfile.problems import Location, Problem
 
 OLDER_KEYS: dict[Location, frozenset[str]] = {
     (): frozenset({"input_data", "output_dest"}),

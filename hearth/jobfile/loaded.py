@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError, SpecError
-from hearth.spec.explain import spec_problems
-from hearth.spec.model import JobSpec
-from hearth.spec.problems import Location, Problem, Source
-from hearth.spec.sugar import desugar
+from hearth.jobfile.explain import spec_problems
+from hearth.jobfile.model import JobSpec
+from hearth.jobfile.problems import Location, Problem, Source
+from hearth.jobfile.sugar import desugar
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,7 @@ from hypothesis import strategies as st
 import hearth
 from hearth.base.errors import NotFoundError, SpecError
 from hearth.base.found import IGNORE_FILE
-from hearth.market.profiles import PUBLIC
-from hearth.protocol import formulas
-from hearth.protocol.types import ZERO_ADDRESS, Billing, Needs, Policy, Runtime, Terms, TermsFlag
-from hearth.protocol.units import NATIVE, Asset, parse_amount, parse_rate
-from hearth.spec import (
+from hearth.jobfile import (
     FUEL_PER_SECOND,
     Blob,
     JobSpec,
@@ -50,10 +46,14 @@ from hearth.spec import (
     terms_of,
     tier_slug,
 )
-from hearth.spec.__main__ import main, schema_text
-from hearth.spec.explain import spec_problems
-from hearth.spec.text import MAX_BYTES, read_text
-from hearth.spec.workdir import workdir_rules
+from hearth.jobfile.__main__ import main, schema_text
+from hearth.jobfile.explain import spec_problems
+from hearth.jobfile.text import MAX_BYTES, read_text
+from hearth.jobfile.workdir import workdir_rules
+from hearth.market.profiles import PUBLIC
+from hearth.protocol import formulas
+from hearth.protocol.types import ZERO_ADDRESS, Billing, Needs, Policy, Runtime, Terms, TermsFlag
+from hearth.protocol.units import NATIVE, Asset, parse_amount, parse_rate
 from hearth.storage import canonical as documents
 from tests.kit.require import require
 
@@ -1237,7 +1237,7 @@ def test_canonical__checkpoint__is_there_only_where_the_job_has_one() -> None:
 
 
 def test_checkpoint_every_of__market_with_a_minimum__refuses_less_before_money_moves() -> None:
-    from hearth.spec.plan import checkpoint_every_of
+    from hearth.jobfile.plan import checkpoint_every_of
 
     policy = dataclasses.replace(POLICY, min_checkpoint=60)
     text = "image: x\ncheckpoint: {{every: {every}, path: /out/c}}\n"
@@ -1383,8 +1383,10 @@ def attested_terms(spec: JobSpec, policy: Policy) -> Terms:
 
 
 def test_schema__committed_file__equal_to_the_models() -> None:
-    committed = Path(hearth.__file__).parent / "spec" / "job.schema.json"
-    assert committed.read_text() == schema_text(), "run: python -P -m hearth.spec schema > hearth/spec/job.schema.json"
+    committed = Path(hearth.__file__).parent / "jobfile" / "job.schema.json"
+    assert committed.read_text() == schema_text(), (
+        "run: python -P -m hearth.jobfile schema > hearth/jobfile/job.schema.json"
+    )
 
 
 def test_schema__every_object__closed_and_bounded() -> None:
@@ -1474,7 +1476,7 @@ def _kept(root: Path) -> list[str]:
 
 def test_import__spec__needs_nothing_heavy() -> None:
     code = (
-        "import sys, hearth.spec;"
+        "import sys, hearth.jobfile;"
         "print(sorted(set(sys.modules) & {'web3', 'docker', 'wasmtime', 'numpy', 'eth_abi', 'ruamel.yaml'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

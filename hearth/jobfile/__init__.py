@@ -6,10 +6,10 @@ digest = spec_digest(resolved)                                 # the 32 bytes on
 prices = plan_prices(loaded.spec, asset, policy)
 """
 
-from hearth.spec.load import AnyJob, as_data, dump_spec, load_spec, parse_spec, spec_of
-from hearth.spec.loaded import LoadedSpec, spec_from
-from hearth.spec.model import JobSpec, local_sources
-from hearth.spec.plan import (
+from hearth.jobfile.load import AnyJob, as_data, dump_spec, load_spec, parse_spec, spec_of
+from hearth.jobfile.loaded import LoadedSpec, spec_from
+from hearth.jobfile.model import JobSpec, local_sources
+from hearth.jobfile.plan import (
     Prices,
     billing_of,
     deadline_of,
@@ -19,7 +19,7 @@ from hearth.spec.plan import (
     plan_prices,
     terms_of,
 )
-from hearth.spec.resolved import (
+from hearth.jobfile.resolved import (
     FUEL_PER_SECOND,
     Blob,
     ResolvedInput,

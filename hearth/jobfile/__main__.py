@@ -1,4 +1,4 @@
-"""Print the published JSON Schema of a job spec: `python -P -m hearth.spec schema`."""
+"""Print the published JSON Schema of a job spec: `python -P -m hearth.jobfile schema`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import sys
 from typing import Any
 
-from hearth.spec.model import JobSpec
+from hearth.jobfile.model import JobSpec
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a job file; equal to hearth/spec/job.schema.json."""
+    """Return the JSON Schema (2020-12) of a job file; equal to hearth/jobfile/job.schema.json."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:hearth:job:1",
@@ -26,7 +26,7 @@ def schema_text() -> str:
 def main(arguments: list[str]) -> int:
     """Print the schema; 2 for any other argument."""
     if arguments != ["schema"]:
-        sys.stderr.write("usage: python -P -m hearth.spec schema\n")
+        sys.stderr.write("usage: python -P -m hearth.jobfile schema\n")
         return 2
     sys.stdout.write(schema_text())
     return 0

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 from hearth.base.errors import BadCid, HearthError
 from hearth.base.text import folded
+from hearth.jobfile.problems import Location, Problem
 from hearth.protocol.units import parse_duration
 from hearth.protocol.zones import zone_of
-from hearth.spec.problems import Location, Problem
 from hearth.storage import cid
 
 ONE_TEXT = "write one text, such as "

@@ -15,6 +15,7 @@ import pytest
 from eth_utils import keccak
 
 from hearth.base import errors
+from hearth.jobfile import FUEL_PER_SECOND, ResolvedSpec, image_config
 from hearth.market import profiles
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters
@@ -36,7 +37,6 @@ from hearth.protocol.types import (
     Unit,
 )
 from hearth.protocol.units import Asset
-from hearth.spec import FUEL_PER_SECOND, ResolvedSpec, image_config
 from hearth.storage import unixfs
 from hearth.storage.canonical import MAX_DOCUMENT_BYTES
 from tests.kit import refusals
@@ -148,7 +148,7 @@ def test_comments__name_no_document__that_is_not_here() -> None:
     found = []
     for folder in (*CODE, "docs", "examples", "networks"):
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in (".py", ".vy", ".vyi", ".md", ".yml", ".c") and path.name != "test_spec.py":
+            if path.suffix in (".py", ".vy", ".vyi", ".md", ".yml", ".c") and path.name != "test_protocol_page.py":
                 text = re.sub(r"\s*\n\s*#?\s*", " ", path.read_text(encoding="utf-8"))
                 found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in absent.finditer(text)]
     assert found == []

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import SpecError
 from hearth.cli.__main__ import main
+from hearth.jobfile import as_data, dump_spec, load_spec, parse_spec
+from hearth.jobfile.convert import FORMATS, convert, peer_of
+from hearth.jobfile.convert.draft import NO_COUNTERPART, Draft, NotConvertible, size_of, words
+from hearth.jobfile.convert.read import MAX_BYTES, Unreadable, read_documents
 from hearth.protocol import gpu_tiers
-from hearth.spec import as_data, dump_spec, load_spec, parse_spec
-from hearth.spec.convert import FORMATS, convert, peer_of
-from hearth.spec.convert.draft import NO_COUNTERPART, Draft, NotConvertible, size_of, words
-from hearth.spec.convert.read import MAX_BYTES, Unreadable, read_documents
 
 PEERS = Path(__file__).resolve().parents[1] / "data" / "peers"
 FILES = sorted(path for path in PEERS.iterdir() if path.is_file())

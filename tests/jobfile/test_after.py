@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import SpecError
-from hearth.market.profiles import PUBLIC
-from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import MAX_PARENTS, ZERO_HASH, JobId, Needs, Terms, TermsFlag
-from hearth.protocol.units import Asset, parse_amount
-from hearth.spec import (
+from hearth.jobfile import (
     JobSpec,
     dump_spec,
     model,
@@ -24,6 +20,10 @@ from hearth.spec import (
     spec_from,
     terms_of,
 )
+from hearth.market.profiles import PUBLIC
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
+from hearth.protocol.types import MAX_PARENTS, ZERO_HASH, JobId, Needs, Terms, TermsFlag
+from hearth.protocol.units import Asset, parse_amount
 
 USD = Asset("USDX", 6, "0x" + "11" * 20)
 POLICY = dataclasses.replace(PUBLIC.policy, min_price=1_000, min_keeper_fee=400, probation_price=10**6)

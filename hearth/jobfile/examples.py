@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from hearth.spec.problems import Location, field_name
+from hearth.jobfile.problems import Location, field_name
 
 EXAMPLES: Final[Mapping[str, str]] = {
     "version": "1",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from hearth.protocol.units import format_duration
-from hearth.spec.convert.draft import (
+from hearth.jobfile.convert.draft import (
     NO_NETWORK,
     Draft,
     NotConvertible,
@@ -18,6 +17,7 @@ from hearth.spec.convert.draft import (
     text,
     words,
 )
+from hearth.protocol.units import format_duration
 
 _JOB: Final = ("Name", "Type", "Count", "Tasks", "Namespace", "Priority", "Constraints", "Meta", "Labels")
 _TASK: Final = (

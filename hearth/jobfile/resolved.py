@@ -16,12 +16,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.base.errors import BadCid, BadDocument, SpecError, TooLarge
-from hearth.protocol.runtimes import RUNTIMES, RuntimeName
-from hearth.protocol.types import Needs, Runtime
-from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_duration, parse_size
-from hearth.protocol.zones import zone_mask, zone_of
-from hearth.spec import rules
-from hearth.spec.model import (
+from hearth.jobfile import rules
+from hearth.jobfile.model import (
     MAX_DISK_GIB,
     MAX_MEMORY_GIB,
     MAX_RUNTIME,
@@ -33,7 +29,11 @@ from hearth.spec.model import (
     JobSpec,
     Resources,
 )
-from hearth.spec.problems import Problem, Source, field_name
+from hearth.jobfile.problems import Problem, Source, field_name
+from hearth.protocol.runtimes import RUNTIMES, RuntimeName
+from hearth.protocol.types import Needs, Runtime
+from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_duration, parse_size
+from hearth.protocol.zones import zone_mask, zone_of
 from hearth.storage import canonical as documents
 from hearth.storage import cid
 

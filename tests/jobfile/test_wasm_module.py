@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import SpecError
 from hearth.base.wasm_engine import engine_of
+from hearth.jobfile import wasm_module
+from hearth.jobfile.wasm_module import Import, Signature, check_module, read_module
 from hearth.protocol import wasi
 from hearth.protocol.wasi import ENGINE_CONFIG
-from hearth.spec import wasm_module
-from hearth.spec.wasm_module import Import, Signature, check_module, read_module
-from tests.spec.module_cases import PLAIN, PROPOSALS
+from tests.jobfile.module_cases import PLAIN, PROPOSALS
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted((ROOT / "examples").rglob("*.wasm"))

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import SpecError
-from hearth.spec import parse_spec
-from hearth.spec.examples import BESIDE, EXAMPLES, LONE, NEEDED
-from hearth.spec.explain import _model_in
-from hearth.spec.loaded import spec_from
-from hearth.spec.model import JobSpec, Model
+from hearth.jobfile import parse_spec
+from hearth.jobfile.examples import BESIDE, EXAMPLES, LONE, NEEDED
+from hearth.jobfile.explain import _model_in
+from hearth.jobfile.loaded import spec_from
+from hearth.jobfile.model import JobSpec, Model
 
 WRONG: tuple[Any, ...] = ("text", 5, True, None, [], ["x"], {}, {"a": 1}, [["x"]], "1.20/h", "30m", "4GiB")
 WRITTEN = (

@@ -11,12 +11,12 @@ from typing import Any
 from hearth.base.errors import NotFoundError, SpecError
 from hearth.base.files import AnyPath, path_of, read_bounded
 from hearth.base.text import UNSEEN
-from hearth.spec import rules
-from hearth.spec.convert import peer_of
-from hearth.spec.loaded import LoadedSpec, check, spec_from
-from hearth.spec.model import JobSpec
-from hearth.spec.problems import Problem, Source
-from hearth.spec.text import MAX_BYTES, escape_unprintable, read_text
+from hearth.jobfile import rules
+from hearth.jobfile.convert import peer_of
+from hearth.jobfile.loaded import LoadedSpec, check, spec_from
+from hearth.jobfile.model import JobSpec
+from hearth.jobfile.problems import Problem, Source
+from hearth.jobfile.text import MAX_BYTES, escape_unprintable, read_text
 
 
 def load_spec(path: AnyPath, variables: Mapping[str, str] | None = None) -> LoadedSpec:

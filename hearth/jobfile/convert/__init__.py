@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from hearth.base.errors import SpecError
-from hearth.spec.convert import akash, bacalhau, compose, nosana, skypilot
-from hearth.spec.convert.draft import Draft, NotConvertible, Note
-from hearth.spec.convert.read import Unreadable, read_documents
-from hearth.spec.loaded import spec_from
-from hearth.spec.model import JobSpec
+from hearth.jobfile.convert import akash, bacalhau, compose, nosana, skypilot
+from hearth.jobfile.convert.draft import Draft, NotConvertible, Note
+from hearth.jobfile.convert.read import Unreadable, read_documents
+from hearth.jobfile.loaded import spec_from
+from hearth.jobfile.model import JobSpec
 
 __all__ = ["FORMATS", "Converted", "Format", "Note", "convert", "peer_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hearth.spec.convert.draft import NO_NETWORK, Draft, NotConvertible, count, mapping, only, sequence, text
+from hearth.jobfile.convert.draft import NO_NETWORK, Draft, NotConvertible, count, mapping, only, sequence, text
 
 _GIB: Final = 1 << 30
 _ARGS: Final = {

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hearth.spec.convert.draft import NO_NETWORK, Draft, NotConvertible, count, mapping, only, sequence, size_of, text
+from hearth.jobfile.convert.draft import (
+    NO_NETWORK,
+    Draft,
+    NotConvertible,
+    count,
+    mapping,
+    only,
+    sequence,
+    size_of,
+    text,
+)
 
 _SERVICE: Final = {
     "params": "a job has no persistent volumes: results go to /out",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hearth.base.urls import redact_url
+from hearth.jobfile import rules
+from hearth.jobfile.sugar import needs_shell
 from hearth.protocol.gpu_tiers import MODELS, TIERS
 from hearth.protocol.units import format_size
-from hearth.spec import rules
-from hearth.spec.sugar import needs_shell
 from hearth.storage.ignore import no_job_takes
 
 NO_NETWORK: Final = "a job has no network"

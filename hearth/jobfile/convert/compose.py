@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from hearth.spec import rules
-from hearth.spec.convert.draft import (
+from hearth.jobfile import rules
+from hearth.jobfile.convert.draft import (
     NO_COUNTERPART,
     NO_NETWORK,
     OURS,

@@ -15,9 +15,9 @@ from typing import Any
 
 from hearth.base.errors import SpecError
 from hearth.base.untrusted_json import refuse_deep
-from hearth.spec import rules
-from hearth.spec.examples import EXAMPLES
-from hearth.spec.problems import Location, Problem, Source
+from hearth.jobfile import rules
+from hearth.jobfile.examples import EXAMPLES
+from hearth.jobfile.problems import Location, Problem, Source
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 16
@@ -192,7 +192,7 @@ class _Builder:
         if _INTEGER.fullmatch(text):
             return int(text)
         if _NUMBER.fullmatch(text):
-            from hearth.spec.explain import unquoted
+            from hearth.jobfile.explain import unquoted
 
             if where[:1] == ("env",) and len(where) > len(("env", "NAME")):
                 # Quoted, it would be refused all the same: the value of a variable is one text.

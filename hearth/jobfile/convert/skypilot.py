@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hearth.spec.convert.draft import NO_NETWORK, OURS, Draft, NotConvertible, count, mapping, sequence, text
+from hearth.jobfile.convert.draft import NO_NETWORK, OURS, Draft, NotConvertible, count, mapping, sequence, text
 
 _SIGNS: Final = frozenset({"run", "setup", "file_mounts", "num_nodes", "service", "envs"})
 _GIB: Final = 1 << 30

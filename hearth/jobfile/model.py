@@ -14,11 +14,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from hearth.base.errors import HearthError
+from hearth.jobfile import rules
+from hearth.jobfile.problems import Location, Problem
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
 from hearth.protocol.types import MAX_PARENTS
 from hearth.protocol.units import format_size, parse_duration, parse_size, split_amount, split_rate
-from hearth.spec import rules
-from hearth.spec.problems import Location, Problem
 
 MAX_RUNTIME = 30 * 86_400
 MAX_UNITS = 1 << 20

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from hearth.jobfile import rules
+from hearth.jobfile.examples import BESIDE, EXAMPLES, FORMS, LONE, NEEDED, place_of
+from hearth.jobfile.model import JobSpec, Model, problems_of, unbuilt_in
+from hearth.jobfile.problems import Location, Problem
+from hearth.jobfile.sugar import OLDER_KEYS
 from hearth.protocol.units import near_duration, near_rate, near_size
-from hearth.spec import rules
-from hearth.spec.examples import BESIDE, EXAMPLES, FORMS, LONE, NEEDED, place_of
-from hearth.spec.model import JobSpec, Model, problems_of, unbuilt_in
-from hearth.spec.problems import Location, Problem
-from hearth.spec.sugar import OLDER_KEYS
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
