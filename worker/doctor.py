@@ -42,7 +42,7 @@ from worker.gateway import serving
 from worker.home import is_running
 from worker.machine import others, overbooked, room_of, share_of
 from worker.registered import UPDATE, differences, gateway_differences
-from worker.runtimes import walls
+from worker.runtimes import oci, walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, profile_walls
 from worker.runtimes.wasm import WasmRuntime
@@ -213,10 +213,10 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     chosen_gpus(settings.offer, found)
     tool = shutil.which("nvidia-ctk")
     if tool is None:
-        fix = f"install nvidia-container-toolkit {gpu.TOOLKIT_MINIMUM}"
+        fix = f"install nvidia-container-toolkit {oci.TOOLKIT_MINIMUM}"
         return [*rows, Check("nvidia-container-toolkit", Level.WARN, "nvidia-ctk is not here: no GPU in docker", fix)]
     said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
-    return [*rows, gpu.check_toolkit(said.stdout.partition("\n")[0], chain_id)]
+    return [*rows, oci.check_toolkit(said.stdout.partition("\n")[0], chain_id)]
 
 
 def refuse_unsafe(settings: Settings, chain_id: int, offer: Offer) -> None:

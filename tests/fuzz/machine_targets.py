@@ -25,8 +25,8 @@ from hearth.storage.stores.gateway_server import _Handler
 from hearth.storage.stores.kubo import KuboStore
 from tests.fuzz.chain_targets import Wire
 from tests.fuzz.target import Finding, Target, same
-from worker import gpu, registries
-from worker.runtimes import docker_images, docker_request, wasm
+from worker import registries
+from worker.runtimes import docker_images, docker_request, oci, wasm
 from worker.runtimes.base import RunRequest, RunResult, RunStatus, SandboxLimits
 
 ROOT: Final = Path(__file__).parents[2]
@@ -363,13 +363,13 @@ def _versions(data: bytes) -> Any:
     """Read what an engine, a driver and a registry say of themselves."""
     text = data.decode("utf-8", "replace")
     for patched in (frozenset[str](), frozenset({text})):
-        gpu.check_runc(text, 1, patched)
-    gpu.check_toolkit(text, 31337)
+        oci.check_runc(text, 1, patched)
+    oci.check_toolkit(text, 31337)
     tier_of(text, 24, (8, 9))
     docker_images.name_pull_failure("a", text)
     parsed = docker_request.parse_image(f"{text.rpartition(' ')[2]}@sha256:{'ab' * 32}")
     image = "@".join(parsed or ())
-    return gpu.parse_version(text), docker_images.name_pull_failure(image, NOWHERE.format(image)) if parsed else None
+    return oci.parse_version(text), docker_images.name_pull_failure(image, NOWHERE.format(image)) if parsed else None
 
 
 def _check_versions(data: bytes, found: tuple[Any, RunResult | None]) -> None:

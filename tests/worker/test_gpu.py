@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import types
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from hearth.protocol import gpu_tiers
 from worker import gpu
-from worker.runtimes.base import Level
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 GIB = 1 << 30
@@ -294,67 +292,3 @@ def test_tier_of__anything__a_key_of_the_chain(name: str, gib: int, compute: tup
 )
 def test_vram_gib__what_drivers_report__what_cards_are_sold_as(mib: int, gib: int) -> None:
     assert gpu_tiers.vram_gib(mib << 20) == gib
-
-
-# -- versions ------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["1" * 16_384, "1." * 8_192, "1.2." + "3" * 16_384, "9" * 16_384 + ".1.1"])
-def test_parse_version__long_text__takes_no_longer_than_to_read_it(text: str) -> None:
-    began = time.thread_time()
-    for _ in range(3):
-        gpu.parse_version(text)
-        assert gpu.check_runc(text, 1).level is Level.FAIL
-    assert time.thread_time() - began < 1
-
-
-@pytest.mark.parametrize(
-    ("version", "level"),
-    [
-        ("1.16.1", Level.FAIL),
-        ("1.17.3", Level.FAIL),
-        ("1.17.7", Level.FAIL),
-        ("NVIDIA Container Toolkit CLI version 1.17.8\ncommit: f202b80a9b9d0db00d9b1d73c0128c8962c55f4d", Level.PASS),
-        ("1.17.8-rc.1", Level.FAIL),
-        ("1.18.0", Level.PASS),
-        ("2.0.0", Level.PASS),
-        ("", Level.FAIL),
-    ],
-)
-def test_check_toolkit__version__graded(version: str, level: Level) -> None:
-    check = gpu.check_toolkit(version, 1)
-    assert check.level is level
-    assert bool(check.fix) is (level is not Level.PASS)
-
-
-@pytest.mark.parametrize(
-    ("version", "level"),
-    [
-        ("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1", Level.FAIL),
-        ("1.2.7", Level.FAIL),
-        ("1.2.8", Level.PASS),
-        ("1.3.2", Level.FAIL),
-        ("1.3.3", Level.PASS),
-        ("1.4.0-rc.2", Level.FAIL),
-        ("1.4.0-rc.3", Level.PASS),
-        ("1.4.0", Level.PASS),
-        ("1.5.1", Level.PASS),
-        ("unknown", Level.FAIL),
-    ],
-)
-def test_check_runc__version__graded(version: str, level: Level) -> None:
-    assert gpu.check_runc(version, 1).level is level
-
-
-def test_checks__local_chain__warn_in_place_of_refusal() -> None:
-    for check in (gpu.check_runc("1.1.5", gpu.LOCAL_CHAIN_ID), gpu.check_toolkit("1.17.3", gpu.LOCAL_CHAIN_ID)):
-        assert check.level is Level.WARN and "on a devnet, whose jobs are your own, a warning only" in check.detail
-    page = (Path(__file__).parents[2] / "docs" / "PROVIDER.md").read_text(encoding="utf-8")
-    for minimum in gpu.RUNC_MINIMUM.values():
-        assert minimum in page
-
-
-def test_check_runc__exact_package_named_as_patched__pass() -> None:
-    text = "1.1.5+ds1-1+deb12u9"
-    assert gpu.check_runc(text, 1).level is Level.FAIL
-    assert gpu.check_runc(text, 1, frozenset({text})).level is Level.PASS

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hearth.base.text import one_line
-from worker.gpu import check_runc, parse_version
 from worker.runtimes.base import Check, Level
+from worker.runtimes.oci import check_runc, parse_version
 from worker.runtimes.profiles import GVISOR, is_gvisor
 
 CDI_ENGINE_MAJOR = 25

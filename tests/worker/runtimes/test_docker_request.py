@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hearth.jobfile import image_config
-from worker import gpu
+from hearth.protocol.types import LOCAL_CHAIN_ID
 from worker.runtimes import docker, docker_engine, docker_images, docker_places, docker_request
 from worker.runtimes.base import Level, RunRequest, RunResult, RunStatus, SandboxLimits
 
@@ -391,7 +391,7 @@ def test_judge_engine__old_engine__no_gpu_and_runc_by_chain() -> None:
     old = {**GOOD_VERSION, "Version": "20.10.24+dfsg1", "Components": [{"Name": "runc", "Version": "1.1.5+ds1"}]}
     assert levels(old, GOOD_INFO)["GPU by CDI"] is Level.FAIL
     assert levels(old, GOOD_INFO)["runc"] is Level.FAIL
-    assert levels(old, GOOD_INFO, chain=gpu.LOCAL_CHAIN_ID)["runc"] is Level.WARN
+    assert levels(old, GOOD_INFO, chain=LOCAL_CHAIN_ID)["runc"] is Level.WARN
     assert "GPU by CDI" not in levels(old, GOOD_INFO, gpus=0)
 
 
