@@ -364,7 +364,8 @@ def _job_file(market: ChaosMarket, runtime: str, name: str) -> Path:
     """Write the file of a job of its own that nobody takes: nobody asks as little."""
     folder = market.home / "jobs"
     example_text("failing", folder)
-    program = "module: ./failing.wasm" if runtime == "wasm" else f'image: "{BUSYBOX}"'
+    # The test's image names no program.
+    program = "module: ./failing.wasm" if runtime == "wasm" else f'image: "{BUSYBOX}"\ncommand: ["true"]'
     path = folder / f"{name}.yaml"
     path.write_text(
         f"""version: 1
