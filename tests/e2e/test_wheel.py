@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,6 +155,14 @@ def _files(folder: Path) -> dict[str, bytes]:
     """Return the files below a folder of examples that git would know."""
     found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_wheel__its_files__have_the_page_as_it_was_built(wheel: Path) -> None:
+    """Users have no Node: what `hearth web` serves comes with the package."""
+    with zipfile.ZipFile(wheel) as packed:
+        found = {name: packed.read(name) for name in packed.namelist() if name.startswith("hearth/web/app")}
+    built = [ROOT / "hearth/web/app.cid", *(path for path in (ROOT / "hearth/web/app").rglob("*") if path.is_file())]
+    assert found == {str(path.relative_to(ROOT)): path.read_bytes() for path in built}
 
 
 @pytest.mark.parametrize("version", PYTHONS)
