@@ -22,7 +22,7 @@ from bench.bench_match import machine
 from hearth.storage.stores import FolderStore
 from hearth.web.files import APP, read_page
 from hearth.web.server import Served, WebServer
-from tests.kit.browser import PROGRAMS, browser, watched
+from tests.kit.browser import SHELLS, browser, watched
 from tests.kit.web_chain import WebChain, web_chain
 from tools.build_web import first_files, sizes_of
 
@@ -101,7 +101,7 @@ def _line(said: dict[str, Any]) -> str:
 @click.option("--jobs", multiple=True, type=int, default=(1, 100, 1_000, 10_000), show_default=True)
 def main(jobs: tuple[int, ...]) -> None:
     """Open the page on markets of so many jobs, and write what that took."""
-    if not any(shutil.which(name) for name in PROGRAMS):
+    if not any(shutil.which(name) for name in SHELLS):
         raise click.ClickException("no chromium is installed; Debian: apt-get install chromium")
     sizes, first = sizes_of(APP), first_files(APP)
     rows = []
