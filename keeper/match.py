@@ -22,7 +22,7 @@ import numpy as np
 
 from hearth.protocol import formulas
 from hearth.protocol.formulas import MAX_UINT, Ask, Immutables
-from hearth.protocol.types import BPS, Best, Gate, JobId, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import BPS, Best, Gate, JobId, NodeId, State, Terms, Unit
 from hearth.protocol.zones import ZONE_COUNT, zone_distance
 from keeper.columns import F64, I64, LOW, U64, Mask, at_least
 from keeper.fleet import SIZES, Fleet, Nodes, Whole
@@ -69,8 +69,8 @@ def candidates(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = (
         known = column["seasoned"] != 0
         if ask.probation:
             known |= ~at_least(nodes.bond, nodes.bond_low, 1)
-        if ask.probation >= ask.bond:
-            known |= ~at_least(nodes.bond, nodes.bond_low, ask.probation - ask.bond + 1)
+            if ask.probation >= ask.bond:
+                known |= ~at_least(nodes.bond, nodes.bond_low, ask.probation - ask.bond + 1)
         mask = known if mask is None else np.logical_and(mask, known, out=mask)
     rows = np.arange(len(nodes.ids)) if mask is None else np.flatnonzero(mask)
     rows = rows[~at_least(nodes.rate[rows], nodes.rate_low[rows], ask.ceiling + 1)]
@@ -157,7 +157,6 @@ def draw(bucket: Bucket, seed: bytes) -> Winner:
 def winner(
     nodes: Nodes,
     terms: Terms,
-    policy: Policy,
     job: JobId,
     index: int,
     unit: Unit,
@@ -168,21 +167,21 @@ def winner(
 
     `unit` and `best` are as stored; an untouched lease is `Unit(state=State.OPEN)`.
     """
-    read = formulas.with_lapse(unit, best, policy, nodes.now)
-    if read.state != State.OPEN or not formulas.has_time(formulas.topped(terms, unit), policy, nodes.now):
+    read = formulas.with_lapse(terms, unit, best, nodes.now)
+    if read.state != State.OPEN or not formulas.has_time(formulas.topped(terms, unit), nodes.now):
         return None
-    bucket = best_bucket(nodes, formulas.ask_of(terms, policy), terms.submitter, (*barred, read.node))
+    bucket = best_bucket(nodes, formulas.ask_of(terms), terms.submitter, (*barred, read.node))
     return None if bucket is None else draw(bucket, formulas.seed(job, index, unit.attempts))
 
 
-def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, immutables: Immutables) -> dict[Gate, int]:
+def gates(fleet: Fleet, terms: Terms, now: int, immutables: Immutables) -> dict[Gate, int]:
     """Count the registered nodes by the first gate that keeps them from a fresh unit of the job (FITS: they can).
 
     Exited nodes are left out. This answers "why is nothing happening" for one job at a time, node by node.
     """
     counts: dict[Gate, int] = {}
-    ask = formulas.ask_of(terms, policy)
-    in_time = formulas.has_time(terms, policy, now)
+    ask = formulas.ask_of(terms)
+    in_time = formulas.has_time(terms, now)
     for row in np.flatnonzero(fleet.column("exited") == 0):
         node = fleet.node(NodeId(int(row) + 1))
         gate = formulas.node_gate(node, ask, now, immutables.dead_after, immutables.minimum_stake)
