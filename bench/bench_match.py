@@ -71,12 +71,12 @@ def machine() -> dict[str, Any]:
 
 def in_columns(view: Nodes, job: fleets.Job) -> match.Winner | None:
     """Match one job in the columns."""
-    return match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best())
+    return match.winner(view, job.terms, job.id, 0, OPEN, Best())
 
 
 def in_a_loop(nodes: list[Node], job: fleets.Job) -> match.Winner | None:
     """Match one job node by node."""
-    return plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.IMMUTABLES)
+    return plain.winner(nodes, job.terms, job.id, 0, OPEN, Best(), fleets.NOW, fleets.IMMUTABLES)
 
 
 def bench_fleet(kind: fleets.Kind, size: int, compared: int) -> dict[str, Any]:

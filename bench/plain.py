@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Immutables
-from hearth.protocol.types import Best, JobId, Node, Policy, Terms, Unit
+from hearth.protocol.types import Best, JobId, Node, Terms, Unit
 from keeper.match import Winner
 
 
 def winner(
     nodes: Iterable[Node],
     terms: Terms,
-    policy: Policy,
     job: JobId,
     index: int,
     unit: Unit,
@@ -24,7 +23,7 @@ def winner(
     """Return the fitting node with the largest key; the lot is drawn only for the best bucket, as the columns do."""
     bucket, level = -1, list[Node]()
     for node in nodes:
-        if formulas.fit(terms, policy, unit, best, node, now, immutables):
+        if formulas.fit(terms, unit, best, node, now, immutables):
             continue
         rate = formulas.ask_in_force(node, now)
         number = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.state) // formulas.BUCKET

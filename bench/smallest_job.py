@@ -24,7 +24,7 @@ from bench.sections import write_part
 from hearth.base.errors import ConfigError
 from hearth.jobfile.plan import AUTO_KEEPER_SHARE
 from hearth.market.profiles import PUBLIC
-from hearth.protocol import formulas, gas
+from hearth.protocol import formulas, gas, words
 from hearth.protocol.types import BPS, RATE_SCALE, ZERO_ADDRESS, Needs, Policy, Terms
 from hearth.protocol.units import Asset, show_amount
 from keeper.config import Config
@@ -43,7 +43,7 @@ BATCH: Final = 64
 
 @dataclass(frozen=True)
 class Market:
-    """One market at one gas price: its asset, its policy by value, and a keeper that allows no loss.
+    """One market at one gas price: its asset, its policy, and a keeper that allows no loss.
 
     `gas_price` is in wei of the native coin.
     """
@@ -65,7 +65,7 @@ class Market:
             max_seconds=SECONDS,
             deadline=0,
             keeper_fee=fee,
-            policy=0,
+            policy=words.pack_policy(self.policy),
         )
 
 
@@ -93,7 +93,7 @@ def _settled(overdue: int) -> Reward:
 
 
 def _reclaimed(overdue: int) -> Reward:
-    return lambda market, terms: formulas.reclaim_reward(terms, formulas.slash_of(terms, market.policy), overdue)
+    return lambda market, terms: formulas.reclaim_reward(terms, formulas.slash_of(terms), overdue)
 
 
 def _expired(overdue: int) -> Reward:

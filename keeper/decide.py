@@ -141,7 +141,7 @@ class _Decision:
 
     def settlement(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip | None:
         """Decide about a unit that has a result; None where it is settled together with others."""
-        since = formulas.settleable_from(job.terms, job.policy, row.unit)
+        since = formulas.settleable_from(job.terms, row.unit)
         waits = self.waits(name, since, f"{_why_unsettled(job.terms, row.unit)}, to be settled from {since} on")
         if waits:
             return waits
@@ -150,7 +150,7 @@ class _Decision:
             self.due.append(_Due(reward, job.id, row.index, paid_checkpoints_gas(row.unit)))
             return None
         # Without its proof it ends as a lease that is reclaimed does.
-        slash = formulas.slash_of(job.terms, job.policy)
+        slash = formulas.slash_of(job.terms)
         reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
         return self.worth(name, reward, RECLAIM_GAS) or Settle(((job.id, row.index),), reward=reward, gas=RECLAIM_GAS)
 
@@ -171,7 +171,7 @@ class _Decision:
         found = parents.progress(job.parents, [one.word for one in read])
         if found is Progress.WAITS:
             return Skip(name, f"waits for {self.not_ended(job)}")
-        expirable = formulas.expirable_from(job.terms, job.policy)
+        expirable = formulas.expirable_from(job.terms)
         if self.now + self.config.latency >= expirable:
             return Skip(name, f"no time is left; it can be expired from {expirable}")
         # A parent that goes on, as an array's header does with each unit, says nothing of when the others ended.
@@ -192,7 +192,7 @@ class _Decision:
     def expired(self, job: JobRow, row: UnitRow | None, name: str) -> Action | Skip | None:
         """Decide about the end of an open unit, or of an array's untouched ones, whose time is over; None before it."""
         terms = job.terms if row is None else formulas.topped(job.terms, row.unit)
-        since = formulas.expirable_from(terms, job.policy)
+        since = formulas.expirable_from(terms)
         if self.now < since:
             return None
         waits = self.waits(name, since, "")
@@ -213,7 +213,7 @@ class _Decision:
         waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.deadline_at}")
         if waits:
             return waits
-        slash = formulas.slash_of(job.terms, job.policy)
+        slash = formulas.slash_of(job.terms)
         reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
         return self.worth(name, reward, RECLAIM_GAS) or Reclaim(
             job.id, row.index, unit.node, reward=reward, gas=RECLAIM_GAS
@@ -256,9 +256,9 @@ class _Decision:
     def proposal(
         self, job: JobRow, row: UnitRow, name: str, *, follows: bool, untouched: bool = False
     ) -> Action | Skip:
-        terms, policy, now, config = job.terms, job.policy, self.now, self.config
-        read = formulas.with_lapse(row.unit, row.best, policy, now)
-        live = formulas.has_live_proposal(row.unit, policy, now)
+        terms, now, config = job.terms, self.now, self.config
+        read = formulas.with_lapse(terms, row.unit, row.best, now)
+        live = formulas.has_live_proposal(terms, row.unit, now)
         own = live and row.own
         refusal = self.no_proposal(job, read, live)
         if refusal:
@@ -266,7 +266,7 @@ class _Decision:
         refused = self.distrusts(job, name, own)
         if refused:
             return refused
-        lapsed = row.unit.window_end + policy.ack_time if row.unit.window_end and not live else 0
+        lapsed = 0 if live else formulas.lapses_at(terms, row.unit)
         wait = None if follows else self.waits(name, max(read.started, lapsed), "")
         if wait:
             return wait
@@ -280,13 +280,13 @@ class _Decision:
         refused = self.worth(name, reward, gas)
         if refused:
             return refused
-        self.reserve(match.node, formulas.bond(terms, policy))
+        self.reserve(match.node, formulas.bond(terms))
         self.waiting.update((job.id, match.node))
         return Propose(job.id, row.index, match.node, match.key, live, follows, reward=reward, gas=gas)
 
     def no_proposal(self, job: JobRow, read: Unit, live: bool) -> str:
         """Return why a unit (its lapse applied) takes no proposal of ours now, "" where it does."""
-        terms, policy, soon = formulas.topped(job.terms, read), job.policy, self.now + self.config.latency
+        terms, soon = formulas.topped(job.terms, read), self.now + self.config.latency
         if terms.match_window == 0:
             return "open claim: nodes come by themselves"
         if terms.replicas > 1:
@@ -296,20 +296,20 @@ class _Decision:
         if read.lapses >= formulas.MAX_LAPSES:
             return "two nodes let it lapse: claims only"
         if live and self.now >= read.window_end:
-            return f"its node may ack until {read.window_end + policy.ack_time}"
+            return f"its node may ack until {formulas.lapses_at(terms, read)}"
         if live and soon >= read.window_end:
             return f"its window closes at {read.window_end}, too soon to improve"
-        answered_by = (read.window_end if live else soon + terms.match_window) + policy.ack_time
-        if not formulas.has_time(terms, policy, answered_by):
+        answered_by = (read.window_end if live else soon + terms.match_window) + formulas.policy_of(terms).ack_time
+        if not formulas.has_time(terms, answered_by):
             return (
                 "no time is left for an ack before its deadline; "
-                f"it can be expired from {formulas.expirable_from(terms, policy)}"
+                f"it can be expired from {formulas.expirable_from(terms)}"
             )
         return ""
 
     def match(self, job: JobRow, row: UnitRow, read: Unit) -> Winner | None:
         """Return the node to propose: of a job that has lost proposals, one that owes none where one fits."""
-        shut = {*self.resting, *self.busy_nodes(), *self.full(formulas.ask_of(job.terms, job.policy)), int(read.node)}
+        shut = {*self.resting, *self.busy_nodes(), *self.full(formulas.ask_of(job.terms)), int(read.node)}
         if self.jobs[job.id].score < 0:
             owing = {number for number, record in self.nodes.items() if record.score < 0}
             found = self.winner(job, row, shut | owing)
@@ -318,7 +318,7 @@ class _Decision:
         return self.winner(job, row, shut)
 
     def winner(self, job: JobRow, row: UnitRow, barred: Iterable[int]) -> Winner | None:
-        ask = formulas.ask_of(job.terms, job.policy)
+        ask = formulas.ask_of(job.terms)
         key = (ask, job.terms.submitter, frozenset(barred))
         if key not in self.buckets:
             self.buckets[key] = best_bucket(self.snapshot.nodes, ask, job.terms.submitter, sorted(key[2]))
@@ -329,7 +329,7 @@ class _Decision:
         """Say why no node is proposed, and of one that fits but is not trusted now, until when."""
         last = "let it pass, and can only claim it" if read.lapses else "is excluded, since it had the unit last"
         why = "no node can be proposed now" + (f"; node {read.node} {last}" if read.node else "")
-        fits = self.winner(job, row, {*self.full(formulas.ask_of(job.terms, job.policy)), int(read.node)})
+        fits = self.winner(job, row, {*self.full(formulas.ask_of(job.terms)), int(read.node)})
         if fits is None:
             return Skip(name, why)
         if fits.node in self.resting:
@@ -342,10 +342,10 @@ class _Decision:
         """Count a unit's proposal: as a slot that it will take, and, where it is ours, as waiting or lapsed."""
         if row.unit.state != State.OPEN or not row.unit.window_end:
             return
-        node, until = row.best.node, row.unit.window_end + job.policy.ack_time
+        node, until = row.best.node, formulas.lapses_at(job.terms, row.unit)
         live = self.now < until
         if live:
-            self.reserve(node, formulas.bond(job.terms, job.policy))
+            self.reserve(node, formulas.bond(job.terms))
         if row.own and live:
             self.waiting.update((job.id, node))
         elif row.own:

@@ -76,7 +76,7 @@ class _Hopes:
         # Each end, and then the unlock, may be left to others first, and must be mined.
         later = self.now + 2 * (config.jitter + config.latency)
         fee, gas = formulas.unlock_fee(job.terms), unlocking_gas(len(job.parents))
-        if not fee or not config.is_worth(fee, gas, price) or not formulas.has_time(job.terms, job.policy, later):
+        if not fee or not config.is_worth(fee, gas, price) or not formulas.has_time(job.terms, later):
             return None
         lacks = self.missing(job)
         count = sum(self.ends(parent) for parent in lacks)
@@ -119,14 +119,14 @@ class _Hopes:
         if count > HOPED_ENDS or any(row.unit.state not in (State.OPEN, State.BLOCKED) for row in job.units):
             return 0
         terms = [formulas.topped(job.terms, row.unit) for row in job.units] + [job.terms] * has_rest
-        return count if all(self.now >= formulas.expirable_from(one, job.policy) for one in terms) else 0
+        return count if all(self.now >= formulas.expirable_from(one) for one in terms) else 0
 
     def is_worth(self, job: JobRow, hope: int) -> bool:
         """Say whether each end of a job that is over is worth its gas, with what it may bring besides."""
         own = 0
         if job.terms.leases == 1 or not job.units:
             terms = formulas.topped(job.terms, job.units[0].unit) if job.units else job.terms
-            overdue = self.now - formulas.expirable_from(terms, job.policy)
+            overdue = self.now - formulas.expirable_from(terms)
             own = formulas.expire_reward(job.terms, None, overdue)
         return self.config.is_worth(own + hope, EXPIRE_GAS, self.snapshot.gas_price)
 

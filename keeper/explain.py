@@ -34,7 +34,7 @@ def explain_job(snapshot: Snapshot, config: Config, now: int, job: JobId) -> Exp
             for name in said.ids:
                 if name.startswith(prefix):
                     lines.append({"id": name, "does": said.kind, "why": said.why})
-    fits = gates(snapshot.nodes.fleet, row.terms, row.policy, now, snapshot.nodes.immutables)
+    fits = gates(snapshot.nodes.fleet, row.terms, now, snapshot.nodes.immutables)
     return {
         "job": f"0x{job.hex()}",
         "block": snapshot.block,

@@ -33,7 +33,7 @@ from hearth.market.events import (
     data_bytes_of,
     topic_of,
 )
-from hearth.protocol import words
+from hearth.protocol import formulas, words
 from hearth.protocol.parents import Parent, parents_hash, unpack_parents
 from hearth.protocol.types import (
     MAX_PARENTS,
@@ -43,7 +43,6 @@ from hearth.protocol.types import (
     Header,
     JobId,
     NodeId,
-    Policy,
     State,
     Terms,
     Unit,
@@ -86,7 +85,6 @@ class _Job:
     rows: dict[int, int] = field(default_factory=dict)
     view: JobRow | None = None
     terms: Terms | None = None
-    policy: Policy | None = None
     parents: tuple[Parent, ...] = ()
     record: Record = Record()
 
@@ -312,10 +310,10 @@ class Index:
 
     def _remember(self, row: int, data: bytes) -> None:
         """Keep a proposal of this keeper's until something else becomes of its unit; `data` is its event's."""
-        policy = self._read(self._jobs[self._keys[row][:32]])[1]
+        terms = self._read(self._jobs[self._keys[row][:32]])
         unit = words.unpack_unit(int.from_bytes(data[:32], "big"))
         best = words.unpack_best(int.from_bytes(data[32:64], "big"))
-        self._sent[row] = _Sent(best.node, unit.window_end + policy.ack_time, unit.lapses)
+        self._sent[row] = _Sent(best.node, formulas.lapses_at(terms, unit), unit.lapses)
 
     def _answer(self, row: int, kind: bytes, data: bytes) -> None:
         """Record what became of this keeper's proposal of a unit, by the unit's next event.
@@ -406,21 +404,20 @@ class Index:
         counts = np.bincount(lane_of(self._words[rows], words.UNIT, "state"), minlength=16)
         return {state: int(counts[state]) for state in State if counts[state]}
 
-    def _read(self, entry: _Job) -> tuple[Terms, Policy]:
-        """Return a job's terms and policy, and learn its parents. Raises ValueError where they are not its id's."""
-        if entry.terms is None or entry.policy is None:
+    def _read(self, entry: _Job) -> Terms:
+        """Return a job's terms, and learn its parents. Raises ValueError where they are not its id's."""
+        if entry.terms is None:
             if keccak(self._prefix + entry.raw) != entry.id:
                 raise ValueError(f"the terms of job 0x{entry.id.hex()} have another id")
             terms = words.unpack_terms(_terms_words(entry.raw))
             if parents_hash(entry.listed) != terms.parents_hash:
                 raise ValueError(f"the parents of job 0x{entry.id.hex()} have another hash")
             entry.parents = unpack_parents(entry.listed)
-            entry.policy = words.unpack_policy(terms.policy)
             entry.terms = terms
-        return entry.terms, entry.policy
+        return entry.terms
 
     def _view(self, entry: _Job) -> JobRow:
-        terms, policy = self._read(entry)
+        terms = self._read(entry)
         units = tuple(self._unit(index, row) for index, row in entry.rows.items())
         header = None
         if entry.leases > 1:
@@ -431,7 +428,7 @@ class Index:
                 opened=entry.opened,
                 leases=entry.leases,
             )
-        view = JobRow(entry.id, terms, policy, units, header, entry.since, entry.record, entry.parents)
+        view = JobRow(entry.id, terms, units, header, entry.since, entry.record, entry.parents)
         if view.waits and not entry.parents:
             raise ValueError(f"job 0x{entry.id.hex()} waits, and has no parents")
         if header is not None and any(row.unit.state == State.BLOCKED for row in units):

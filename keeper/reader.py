@@ -121,7 +121,7 @@ class Reader:
     def _read_parents(self, head: Block) -> dict[JobId, ParentWord]:
         """Read the words of the jobs that others wait for; those that wait take turns where PARENTS is too few."""
         time = head.timestamp
-        waiting = [row for row in self._rows if row.waits and formulas.has_time(row.terms, row.policy, time)]
+        waiting = [row for row in self._rows if row.waits and formulas.has_time(row.terms, time)]
         if not waiting:
             return {}
         self._turn += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hearth.protocol.parents import Parent
-from hearth.protocol.types import Best, Header, JobId, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import Best, Header, JobId, NodeId, State, Terms, Unit
 from keeper.fleet import Nodes
 from keeper.trust import Record
 
@@ -36,7 +36,6 @@ class JobRow:
 
     id: JobId
     terms: Terms
-    policy: Policy
     units: tuple[UnitRow, ...]
     header: Header | None = None
     since: int = 0

@@ -562,7 +562,7 @@ class Worker:
         row.in_vain = 0
         # Upload and submit need time at the end: a third of the grace, which the lease has beyond the run itself,
         # or what this machine needs for a submit and what comes before it, where that is more.
-        grace = formulas.grace(replace(row.terms, max_seconds=row.terms.max_seconds + topped), row.policy)
+        grace = formulas.grace(replace(row.terms, max_seconds=row.terms.max_seconds + topped))
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         states: tuple[Saved, ...] = ()

@@ -175,7 +175,7 @@ class Outbox:
                 flights.append(Flight(kind))
             for job, index in leases:
                 row = self._watcher.rows.get(job)
-                bond = formulas.bond(row.terms, row.policy) if row is not None and kind in ENGAGING else 0
+                bond = formulas.bond(row.terms) if row is not None and kind in ENGAGING else 0
                 flights.append(Flight(kind, job, index, bond))
         return tuple(flights)
 

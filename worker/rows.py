@@ -17,8 +17,8 @@ from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block
 from hearth.market.reads import PAGE, Market, UnitView
 from hearth.protocol import words
-from hearth.protocol.formulas import MAX_UINT, Ask, Immutables, ask_of, node_gate
-from hearth.protocol.types import Accused, Gate, Header, JobId, Node, NodeFlag, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.formulas import MAX_UINT, Ask, Immutables, ask_of, lapses_at, node_gate
+from hearth.protocol.types import MAX_ATTEMPTS, Accused, Gate, Header, JobId, Node, NodeFlag, NodeId, State, Terms, Unit
 from worker.decide import OURS, Job, Lease, Reason, Saved, SpecFacts, Target
 
 JOBS: Final = 16 * PAGE
@@ -27,8 +27,6 @@ PAGES: Final = 32
 """Calls per block for open leases of all jobs together; each reads PAGE units at most."""
 PAGES_LED: Final = 24
 """The most of them for leases that this node was proposed for, so that such proposals never keep all others unread."""
-MAX_ATTEMPTS: Final = 8
-"""The most attempts of a unit."""
 KEEP: Final = 64
 """Blocks for which what has ended is kept, in case a reorganisation brings it back; a deeper one starts anew."""
 GLANCE: Final = PAGE
@@ -55,7 +53,6 @@ class Row:
 
     id: JobId
     terms: Terms
-    policy: Policy
     posted: int
     leases: set[int] = field(default_factory=set)
     own: set[int] = field(default_factory=set)
@@ -278,7 +275,7 @@ class RowReader:
                 row.leases.discard(index)
             if not own:
                 row.lose(index, head.number)
-            until = view.unit.window_end + row.policy.ack_time
+            until = lapses_at(row.terms, view.unit)
             if view.best.node == self._node and head.timestamp < until:
                 row.led[index] = until
             else:
@@ -312,9 +309,9 @@ def able(node: Node, immutables: Immutables) -> Node:
     return replace(node, state=state, offer=offer, stake=max(node.stake, immutables.minimum_stake))
 
 
-def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
+def never_fits(terms: Terms, node: Node, immutables: Immutables) -> Gate:
     """Return the gate that the offer of an able node fails: sizes, runtimes, zone or price; else FITS."""
-    ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=MAX_UINT)
+    ask: Ask = ask_of(terms)._replace(bond=0, probation=MAX_UINT)
     return node_gate(node, ask, 1, immutables.dead_after, immutables.minimum_stake)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from hearth.base.errors import ConfigError, HearthError, JobEnded, RefusedError, UsageError
 from hearth.client.views import job_hex, moment
 from hearth.daemon.loop import stop_on_signals
-from hearth.protocol import formulas, words
+from hearth.protocol import formulas
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.types import Gate, JobId, NodeId, Outcome, State, Unit
 from worker.attempt.underway import Running
@@ -197,7 +197,7 @@ class Take:
         if unit is not None and unit.state is State.SETTLED:
             following = "hearth worker earnings"
         elif unit is not None and self.submitted:
-            at = moment(formulas.settleable_from(self._terms, words.unpack_policy(self._terms.policy), unit))
+            at = moment(formulas.settleable_from(self._terms, unit))
             following = f"settled by a keeper, or when this node works again, from {at} on: hearth job show {job[:14]}"
         return {
             "schema": "hearth.worker.take/1",

@@ -318,8 +318,7 @@ class Watcher:
             # Posted once more, since the block of its first post is gone.
             self.rows[posted.job_id].ended = None
         elif posted is not None:
-            policy = words.unpack_policy(posted.terms.policy)
-            self.rows[posted.job_id] = Row(posted.job_id, posted.terms, policy, entry.block_number)
+            self.rows[posted.job_id] = Row(posted.job_id, posted.terms, entry.block_number)
 
     def _learn(self, row: Row, event: NodeUnitEvent, attempt: int) -> None:
         """Note what an own attempt brought: what was given back, or cancelled before it ran, brought nothing."""
@@ -354,7 +353,7 @@ class Watcher:
             row.over[index] = event.log.block_number
         row.led.pop(index, None)
         if isinstance(event, Proposed) and event.node == self._node:
-            row.led[index] = unit.window_end + row.policy.ack_time
+            row.led[index] = formulas.lapses_at(row.terms, unit)
 
     def _account(self, event: NodeUnitEvent) -> None:
         """Enter into the books what an event says about a lease of this node."""
@@ -385,7 +384,7 @@ class Watcher:
             line = Payment(at, "given_up" if given_up else "reclaimed", job, 0)
             row = self.rows.get(job)
             if row is not None and self._followed:
-                cost = (formulas.give_up_burn if given_up else formulas.slash_of)(row.terms, row.policy)
+                cost = (formulas.give_up_burn if given_up else formulas.slash_of)(row.terms)
                 self.lost.append((LeaseKey(job, event.index, words.unpack_unit(event.word).attempts), cost))
         if line is not None:
             self._book(event.log, line)
@@ -409,7 +408,7 @@ class Watcher:
         others: list[Row] = []
         for row in self.rows.values():
             if anew or row.gate is None:
-                row.gate = never_fits(row.terms, row.policy, offered, self.immutables)
+                row.gate = never_fits(row.terms, offered, self.immutables)
             if row.ended is None:
                 (wanted if row.gate is Gate.FITS or row.own else others).append(row)
         gathered: dict[JobId, set[int]] = {}

@@ -374,7 +374,7 @@ class Jobs:
                 hint=f"hearth job show {name}",
                 code="NOT_BLOCKED",
             )
-        if not formulas.has_time(view.terms, view.policy, view.now):
+        if not formulas.has_time(view.terms, view.now):
             raise RefusedError(
                 f"no attempt of job {name} can end before its deadline: it can only expire, and is refunded then",
                 hint=f"hearth job cancel {name}, by its submitter; hearth keeper run expires it",

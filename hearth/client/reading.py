@@ -71,11 +71,11 @@ class JobReader:
 
 def _view(posted: Posted, header: Header | None, stored: list[UnitView], head: Block) -> JobView:
     """Return a job by its touched units as they are stored, every lapse applied."""
-    from hearth.protocol import formulas, words
+    from hearth.protocol import formulas
 
-    policy, now = words.unpack_policy(posted.terms.policy), head.timestamp
-    units = tuple(formulas.with_lapse(one.unit, one.best, policy, now) for one in stored)
-    return JobView(posted, policy, header, units, tuple(stored), head.number, now)
+    now = head.timestamp
+    units = tuple(formulas.with_lapse(posted.terms, one.unit, one.best, now) for one in stored)
+    return JobView(posted, header, units, tuple(stored), head.number, now)
 
 
 def market_events(market: Market, addresses: list[str], first: int, last: int) -> Iterator[Event]:

@@ -74,7 +74,6 @@ from hearth.protocol.types import (
     Header,
     NodeId,
     Outcome,
-    Policy,
     State,
     Status,
     Terms,
@@ -112,7 +111,6 @@ class JobView:
     """A job at one block: its touched leases with their lapses applied, by index."""
 
     posted: Posted
-    policy: Policy
     header: Header | None
     units: tuple[Unit, ...]
     best: tuple[UnitView, ...]
@@ -161,9 +159,7 @@ class JobView:
     @property
     def unpaid_until(self) -> int:
         """Return when the last result that waits for its settlement may be settled, 0 where none waits."""
-        waiting = (
-            formulas.settleable_from(self.terms, self.policy, unit) for unit in self.units if self._waits(unit) > 0
-        )
+        waiting = (formulas.settleable_from(self.terms, unit) for unit in self.units if self._waits(unit) > 0)
         return max(waiting, default=0)
 
     def _waits(self, unit: Unit) -> int:
@@ -171,7 +167,7 @@ class JobView:
         # What has to be proven, or is held by its judge, may still end in a refund at any time.
         if unit.state is not State.SUBMITTED or self.terms.flags & TermsFlag.PROVEN:
             return 0
-        return max(0, formulas.settleable_from(self.terms, self.policy, unit) - self.now)
+        return max(0, formulas.settleable_from(self.terms, unit) - self.now)
 
     def _has_result(self, unit: Unit) -> bool:
         return unit.state is State.SETTLED or self._waits(unit) > 0
@@ -318,12 +314,12 @@ def next_step(
 
     `waits` is what a blocked job waits for, `attesters` the address of the judge that goes by attesters' signatures.
     """
-    terms, policy, now = view.terms, view.policy, view.now
+    terms, now = view.terms, view.now
     unit, best = view.units[index], view.best[index].best
     if unit.state.terminal:
         return FINISHED
     if unit.state is State.OPEN:
-        return _next_open(unit, view.stored(index), best.node, terms, policy, now)
+        return _next_open(unit, view.stored(index), best.node, terms, now)
     if unit.state is State.RUNNING:
         dead = formulas.reclaimable_from(unit, last_seen.get(unit.node, unit.started), dead_after)
         if now >= dead:
@@ -337,7 +333,7 @@ def next_step(
             return f"node {unit.node} may still submit until {until(unit.deadline_at, now)}, then anyone may close it"
         return "the notice is over: anyone may close it"
     if unit.state in (State.SUBMITTED, State.DISPUTED):
-        return _next_submitted(unit, terms, policy, now, attesters)
+        return _next_submitted(unit, terms, now, attesters)
     return waits or "waits for other jobs"
 
 
@@ -354,9 +350,9 @@ def verification(terms: Terms, attesters: str) -> str:
     return f"{judge} may dispute a result for {format_duration(terms.challenge_window)} after it came"
 
 
-def _next_submitted(unit: Unit, terms: Terms, policy: Policy, now: int, attesters: str) -> str:
+def _next_submitted(unit: Unit, terms: Terms, now: int, attesters: str) -> str:
     """Say who may end a unit that has a result, and from when."""
-    since = formulas.settleable_from(terms, policy, unit)
+    since = formulas.settleable_from(terms, unit)
     proven = bool(terms.flags & TermsFlag.PROVEN)
     end = "refund it, since nobody has proven it" if proven else "settle it"
     accept = "; hearth job accept JOB settles it at once"
@@ -379,23 +375,23 @@ def _next_submitted(unit: Unit, terms: Terms, policy: Policy, now: int, attester
     return f"its node is on probation: anyone may settle it from {until(since, now)}{accept}"
 
 
-def _next_open(unit: Unit, stored: Unit, best: int, terms: Terms, policy: Policy, now: int) -> str:
+def _next_open(unit: Unit, stored: Unit, best: int, terms: Terms, now: int) -> str:
     """Say who may take an OPEN unit: `unit` with its lapse applied, `stored` as it is on chain."""
-    if not formulas.has_time(formulas.topped(terms, stored), policy, now):
+    if not formulas.has_time(formulas.topped(terms, stored), now):
         return "no attempt can end before the deadline: anyone may expire it for a refund, hearth job cancel JOB too"
-    if formulas.has_live_proposal(unit, policy, now):
-        window, end = unit.window_end, unit.window_end + policy.ack_time
+    if formulas.has_live_proposal(terms, unit, now):
+        window, end = unit.window_end, formulas.lapses_at(terms, unit)
         if now < window:
             return f"better proposals until {until(window, now)}; then node {best} may take it until {until(end, now)}"
         return f"node {best} may take it until {until(end, now)}"
-    claimable = formulas.claimable(terms, policy, stored, now)
+    claimable = formulas.claimable(terms, stored, now)
     excluded = ""
     if formulas.is_excluded(unit, unit.node, claim=True):
         excluded = f"; node {unit.node} is excluded, since it had the unit last" if unit.node else ""
     elif not claimable:
         excluded = f"; node {unit.node} let it pass, and can only claim it"
-    opens = formulas.claims_from(terms, policy, stored)
-    risen = opens + policy.claim_ramp
+    opens = formulas.claims_from(terms, stored)
+    risen = opens + formulas.policy_of(terms).claim_ramp
     if claimable:
         cheaper = "" if now >= risen else f", cheaper ones first, and at its full price from {until(risen, now)}"
         judged = " whose provider accepts its judge" if terms.judge != ZERO_ADDRESS else ""

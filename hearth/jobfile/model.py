@@ -17,13 +17,12 @@ from hearth.base.errors import HearthError
 from hearth.jobfile import rules
 from hearth.jobfile.problems import Location, Problem
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
-from hearth.protocol.types import MAX_PARENTS
+from hearth.protocol.types import MAX_ATTEMPTS, MAX_PARENTS
 from hearth.protocol.units import format_size, parse_duration, parse_size, split_amount, split_rate
 
 MAX_RUNTIME = 30 * 86_400
 MAX_UNITS = 1 << 20
 MAX_CHUNK = 256
-MAX_ATTEMPTS = 8
 MAX_MATCH_WINDOW = 300
 MAX_VRAM_GIB, MAX_MEMORY_GIB, MAX_DISK_GIB = 1023, 16_383, 131_071
 """What the lanes of the chain's words hold."""

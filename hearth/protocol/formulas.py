@@ -161,14 +161,19 @@ def lock_key(submitter: str) -> bytes:
     return int(submitter, 16).to_bytes(32, "big")
 
 
+def policy_of(terms: Terms) -> Policy:
+    """Return the parameters that a job froze at post."""
+    return words.unpack_policy(terms.policy)
+
+
 def tip(terms: Terms) -> int:
     """Return what a proposer earns when its proposal is acked."""
     return terms.keeper_fee // 2
 
 
-def grace(terms: Terms, policy: Policy) -> int:
+def grace(terms: Terms) -> int:
     """Return the seconds that a lease has beyond max_seconds."""
-    return max(policy.grace_floor, terms.max_seconds // 10) * terms.chunk
+    return max(policy_of(terms).grace_floor, terms.max_seconds // 10) * terms.chunk
 
 
 def lease_seconds(terms: Terms) -> int:
@@ -176,24 +181,24 @@ def lease_seconds(terms: Terms) -> int:
     return terms.max_seconds * terms.chunk
 
 
-def base_bond(terms: Terms, policy: Policy) -> int:
+def base_bond(terms: Terms) -> int:
     """Return the least bond of a lease: max(ceil(the policy's share x price), 8 keeper fees)."""
-    return max(ceil_div(policy.min_bond_bps * price(terms), BPS), 8 * terms.keeper_fee)
+    return max(ceil_div(policy_of(terms).min_bond_bps * price(terms), BPS), 8 * terms.keeper_fee)
 
 
-def bond(terms: Terms, policy: Policy) -> int:
+def bond(terms: Terms) -> int:
     """Return the stake that a lease reserves, what a judge may take: max(ceil(bond_bps x price), the base bond)."""
-    return max(ceil_div(terms.bond_bps * price(terms), BPS), base_bond(terms, policy))
+    return max(ceil_div(terms.bond_bps * price(terms), BPS), base_bond(terms))
 
 
-def slash_of(terms: Terms, policy: Policy) -> int:
+def slash_of(terms: Terms) -> int:
     """Return what a lost lease costs the node, its caller's reward included; it goes by the base bond."""
-    return base_bond(terms, policy) // SLASH_DIVISOR
+    return base_bond(terms) // SLASH_DIVISOR
 
 
-def give_up_burn(terms: Terms, policy: Policy) -> int:
+def give_up_burn(terms: Terms) -> int:
     """Return what giving a lease up burns: what a reclaim would, less the most that its caller gets."""
-    slash = slash_of(terms, policy)
+    slash = slash_of(terms)
     return slash - slash // 4
 
 
@@ -258,7 +263,7 @@ class CheckpointPay(NamedTuple):
     fee: int
 
 
-def checkpoint_pays(terms: Terms, policy: Policy, unit: Unit, kept: Mapping[int, Kept]) -> list[CheckpointPay]:
+def checkpoint_pays(terms: Terms, unit: Unit, kept: Mapping[int, Kept]) -> list[CheckpointPay]:
     """Return what a SUBMITTED unit's settling pays for kept checkpoints, newest first, nodes that left included.
 
     `kept` names them by attempt. All that a unit bills stays within its seconds, whoever ran them: the oldest
@@ -276,21 +281,21 @@ def checkpoint_pays(terms: Terms, policy: Policy, unit: Unit, kept: Mapping[int,
         if seconds:
             share, parts = CHECKPOINT_SHARE
             pay = record.rate * seconds * share // parts // RATE_SCALE
-            pays.append(CheckpointPay(attempt, record.node, pay, fee_of(pay, policy)))
+            pays.append(CheckpointPay(attempt, record.node, pay, fee_of(pay, policy_of(terms))))
         attempt = record.resume
     return pays
 
 
-def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
+def pay_at_close(terms: Terms, unit: Unit) -> int:
     """Return the pay of a CLOSING unit whose notice is over, before the fee."""
     whole = topped(terms, unit)
-    seconds = min(unit.deadline_at - unit.started, lease_seconds(whole)) + policy.start_fee_seconds
+    seconds = min(unit.deadline_at - unit.started, lease_seconds(whole)) + policy_of(terms).start_fee_seconds
     return min(price(whole), unit.rate * seconds // RATE_SCALE)
 
 
-def pay_at_void(terms: Terms, policy: Policy, unit: Unit) -> int:
+def pay_at_void(terms: Terms, unit: Unit) -> int:
     """Return the pay of a unit that its judge voids, before the fee: the start fee."""
-    return min(price(topped(terms, unit)), unit.rate * policy.start_fee_seconds // RATE_SCALE)
+    return min(price(topped(terms, unit)), unit.rate * policy_of(terms).start_fee_seconds // RATE_SCALE)
 
 
 def fee_of(pay: int, policy: Policy) -> int:
@@ -298,30 +303,35 @@ def fee_of(pay: int, policy: Policy) -> int:
     return pay * policy.fee_bps // BPS
 
 
-def whole_fee(terms: Terms, policy: Policy, unit: Unit) -> int:
+def whole_fee(terms: Terms, unit: Unit) -> int:
     """Return the fee of a lease of which every second is billed: what its failure weighs by, in base units.
 
     As posted: a submitter who tops up a lease that fails could else make the failure heavier.
     """
-    return fee_of(min(price(terms), unit.rate * lease_seconds(terms) // RATE_SCALE), policy)
+    return fee_of(min(price(terms), unit.rate * lease_seconds(terms) // RATE_SCALE), policy_of(terms))
 
 
 # ---- the life of a unit ----
 
 
-def has_live_proposal(unit: Unit, policy: Policy, now: int) -> bool:
+def lapses_at(terms: Terms, unit: Unit) -> int:
+    """Return the first second at which an OPEN unit's proposal can be acked no more, 0 where it holds none."""
+    return unit.window_end and unit.window_end + policy_of(terms).ack_time
+
+
+def has_live_proposal(terms: Terms, unit: Unit, now: int) -> bool:
     """Say whether an OPEN unit holds a proposal whose ack time has not run out."""
-    return unit.window_end != 0 and now < unit.window_end + policy.ack_time
+    return now < lapses_at(terms, unit)
 
 
-def with_lapse(unit: Unit, best: Best, policy: Policy, now: int) -> Unit:
+def with_lapse(terms: Terms, unit: Unit, best: Best, now: int) -> Unit:
     """Return the unit as every guard reads it: a proposal that nobody acked in time is dropped and counted."""
-    if unit.window_end == 0 or now < unit.window_end + policy.ack_time:
+    if not unit.window_end or has_live_proposal(terms, unit, now):
         return unit
     return replace(unit, node=best.node, lapses=unit.lapses + 1, rate=0, mark=0)
 
 
-def claims_from(terms: Terms, policy: Policy, unit: Unit) -> int:
+def claims_from(terms: Terms, unit: Unit) -> int:
     """Return the first second since its last proposal at which an OPEN unit takes claims; their price rises from it on.
 
     `unit` is as stored: where a lapse is applied, its proposal's mark is lost. While a proposal is live, that is the
@@ -329,34 +339,35 @@ def claims_from(terms: Terms, policy: Policy, unit: Unit) -> int:
     """
     if terms.match_window == 0:
         return unit.started
-    opens = unit.started + policy.open_claim_after
-    if not unit.window_end:
+    opens = unit.started + policy_of(terms).open_claim_after
+    lapsed = lapses_at(terms, unit)
+    if not lapsed:
         return opens
-    lapsed = unit.window_end + policy.ack_time
     return lapsed if unit.lapses + 1 >= MAX_LAPSES else max(opens, lapsed)
 
 
-def claimable(terms: Terms, policy: Policy, unit: Unit, now: int) -> bool:
+def claimable(terms: Terms, unit: Unit, now: int) -> bool:
     """Say whether an OPEN unit (as stored) takes claims now, their price aside."""
-    return unit.state == State.OPEN and now >= claims_from(terms, policy, unit)
+    return unit.state == State.OPEN and now >= claims_from(terms, unit)
 
 
-def claim_ceiling(terms: Terms, policy: Policy, waited: int) -> int:
+def claim_ceiling(terms: Terms, waited: int) -> int:
     """Return the highest ask that a claim may lock `waited` seconds after `claims_from`.
 
     It is a quarter of the ceiling at first and all of it after the policy's claim_ramp, rounding down.
     """
-    ramp = policy.claim_ramp
+    ramp = policy_of(terms).claim_ramp
     return terms.ceiling * (ramp + 3 * min(ramp, waited)) // (4 * ramp)
 
 
-def claim_wait(terms: Terms, policy: Policy, rate: int) -> int:
+def claim_wait(terms: Terms, rate: int) -> int:
     """Return the fewest seconds after which `claim_ceiling` reaches a rate, which is at most the ceiling."""
+    policy = policy_of(terms)
     parts = ceil_div(4 * policy.claim_ramp * rate, terms.ceiling)
     return ceil_div(max(0, parts - policy.claim_ramp), 3)
 
 
-def claimable_from(terms: Terms, policy: Policy, unit: Unit, rate: int) -> int | None:
+def claimable_from(terms: Terms, unit: Unit, rate: int) -> int | None:
     """Return the first second at which an OPEN unit (as stored) may be claimed by a node that asks `rate`.
 
     That is if nobody proposes or acks meanwhile. None where the rate is above the ceiling. Mirrors
@@ -364,7 +375,7 @@ def claimable_from(terms: Terms, policy: Policy, unit: Unit, rate: int) -> int |
     """
     if rate > terms.ceiling:
         return None
-    return claims_from(terms, policy, unit) + claim_wait(terms, policy, rate)
+    return claims_from(terms, unit) + claim_wait(terms, rate)
 
 
 def proposable(terms: Terms, unit: Unit, now: int) -> bool:
@@ -374,14 +385,14 @@ def proposable(terms: Terms, unit: Unit, now: int) -> bool:
     return unit.window_end == 0 or now < unit.window_end
 
 
-def has_time(terms: Terms, policy: Policy, now: int) -> bool:
+def has_time(terms: Terms, now: int) -> bool:
     """Say whether an attempt that starts now can end before the deadline; of a unit that may be topped up, `topped`."""
-    return now + lease_seconds(terms) + grace(terms, policy) <= terms.deadline
+    return now + lease_seconds(terms) + grace(terms) <= terms.deadline
 
 
-def expirable_from(terms: Terms, policy: Policy) -> int:
+def expirable_from(terms: Terms) -> int:
     """Return the first second at which `expire` is valid; of a unit that may be topped up, for `topped` terms."""
-    return terms.deadline - lease_seconds(terms) - grace(terms, policy) + 1
+    return terms.deadline - lease_seconds(terms) - grace(terms) + 1
 
 
 def challenge_end(terms: Terms, unit: Unit) -> int:
@@ -389,12 +400,12 @@ def challenge_end(terms: Terms, unit: Unit) -> int:
     return unit.submitted_at + terms.challenge_window
 
 
-def fresh_until(policy: Policy, unit: Unit) -> int:
+def fresh_until(terms: Terms, unit: Unit) -> int:
     """Return the first second at which the result of a node that was on probation counts for its record."""
-    return unit.submitted_at + policy.fresh_delay
+    return unit.submitted_at + policy_of(terms).fresh_delay
 
 
-def settleable_from(terms: Terms, policy: Policy, unit: Unit) -> int:
+def settleable_from(terms: Terms, unit: Unit) -> int:
     """Return the first second at which anyone may settle a SUBMITTED or DISPUTED unit; its submitter may accept before.
 
     Where the terms ask for a proof, settling then is a refund, and costs the node what a lost lease does.
@@ -404,12 +415,12 @@ def settleable_from(terms: Terms, policy: Policy, unit: Unit) -> int:
         opens += STALE_SECONDS
     if terms.flags & TermsFlag.PROVEN:
         return max(opens, terms.deadline + terms.challenge_window)
-    return max(opens, fresh_until(policy, unit)) if unit.flags & UnitFlag.FRESH else opens
+    return max(opens, fresh_until(terms, unit)) if unit.flags & UnitFlag.FRESH else opens
 
 
-def declinable_until(terms: Terms, policy: Policy, unit: Unit) -> int:
+def declinable_until(terms: Terms, unit: Unit) -> int:
     """Return the second from which a RUNNING unit cannot be declined any more, only given up."""
-    return unit.started + max(policy.fetch_floor, min(terms.max_seconds // 4, MAX_FETCH))
+    return unit.started + max(policy_of(terms).fetch_floor, min(terms.max_seconds // 4, MAX_FETCH))
 
 
 def reclaimable_from(unit: Unit, beat: int, dead_after: int) -> int:
@@ -442,15 +453,16 @@ class Ask(NamedTuple):
     probation: int
 
 
-def ask_of(terms: Terms, policy: Policy) -> Ask:
+def ask_of(terms: Terms) -> Ask:
     """Derive from the terms what the matching gates compare a node with."""
+    policy = policy_of(terms)
     if terms.flags & TermsFlag.NEWCOMERS or policy.probation_price == 0:
         probation = MAX_UINT
     elif price(terms) <= policy.probation_price:
         probation = ceil_div(policy.min_bond_bps * policy.probation_price, BPS)
     else:
         probation = 0
-    return Ask(terms.needs, terms.ceiling, bond(terms, policy), probation)
+    return Ask(terms.needs, terms.ceiling, bond(terms), probation)
 
 
 def ask_in_force(node: Node, now: int) -> int:
@@ -536,7 +548,6 @@ class Immutables(NamedTuple):
 
 def fit(
     terms: Terms,
-    policy: Policy,
     unit: Unit,
     best: Best,
     node: Node,
@@ -550,21 +561,21 @@ def fit(
     `unit` and `best` are as stored; the lapse is applied here. An untouched lease is open since its header was. A PRICE
     that passes by itself, since open claims have not risen to the node's ask yet, is named where no other gate is shut.
     """
-    read = with_lapse(unit, best, policy, now)
+    read = with_lapse(terms, unit, best, now)
     if read.state != State.OPEN:
         return Gate.NOT_OPEN
-    gate = node_gate(node, ask_of(terms, policy), now, immutables.dead_after, immutables.minimum_stake)
+    gate = node_gate(node, ask_of(terms), now, immutables.dead_after, immutables.minimum_stake)
     if gate:
         return gate
     if node.operator.lower() == terms.submitter.lower():
         return Gate.SUBMITTER
     if is_excluded(read, node.id, claim=claim):
         return Gate.EXCLUDED
-    if not has_time(topped(terms, unit), policy, now):
+    if not has_time(topped(terms, unit), now):
         return Gate.NO_TIME
     if not claim:
         return Gate.FITS
-    risen = claim_ceiling(terms, policy, max(0, now - claims_from(terms, policy, unit)))
+    risen = claim_ceiling(terms, max(0, now - claims_from(terms, unit)))
     return Gate.PRICE if ask_in_force(node, now) > risen else Gate.FITS
 
 

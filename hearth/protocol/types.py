@@ -24,6 +24,9 @@ SENTINEL = 2**256 - 1
 LOCAL_CHAIN_ID = 31337
 """The id of a chain on one machine, for development: nothing on it has value, and it mines when it is asked to."""
 
+MAX_ATTEMPTS = 8
+"""How often a unit may be started."""
+
 MAX_PARENTS = 15
 """How many jobs a job may wait for."""
 

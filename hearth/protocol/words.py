@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -524,8 +524,12 @@ def pack_policy(policy: Policy) -> int:
     return pack(POLICY, {**values, **{name: encode_amount(values[name]) for name in _AMOUNTS}})
 
 
+@lru_cache(maxsize=64)
 def unpack_policy(word: int) -> Policy:
-    """Unpack the parameters of a job."""
+    """Unpack the parameters of a job. Jobs share them, so that few words are unpacked again and again.
+
+    `Terms` holds the word: an amount has more than one spelling, and a job's id is of the one that was posted.
+    """
     v = unpack(POLICY, word)
     return Policy(**{**v, **{name: decode_amount(v[name]) for name in _AMOUNTS}})
 

@@ -137,7 +137,7 @@ class Modelled:
     @property
     def expirable(self) -> int:
         """Return the first second of expiry."""
-        return formulas.expirable_from(self.job.terms, self.world.policy)
+        return formulas.expirable_from(self.job.terms)
 
 
 def _must(both: Modelled, name: str, *args: Any) -> None:
@@ -147,7 +147,7 @@ def _must(both: Modelled, name: str, *args: Any) -> None:
 def _claim(both: Modelled) -> None:
     """Claim in the first second at which open claims have risen to the node's ask, and in none before."""
     world, unit = both.world, both.job.units[0]
-    due = formulas.claimable_from(both.job.terms, world.policy, unit, both.model.nodes[both.node].offer.ask)
+    due = formulas.claimable_from(both.job.terms, unit, both.model.nodes[both.node].offer.ask)
     assert due is not None
     early = world.evm.now < due
     both.wait_until(due - 1)

@@ -311,7 +311,7 @@ INNER: dict[tuple[str, str], Args] = {
         0,
         Verdict.REJECT,
         0,
-        [share(a.attacker, formulas.bond(a.jobs["mine judged"], a.world.policy) * 6 // 10), 0, 0],
+        [share(a.attacker, formulas.bond(a.jobs["mine judged"]) * 6 // 10), 0, 0],
         a.attacker,
     ),
     ("Rules", "set_policy"): lambda a: (words.pack_policy(w.replace(w.POLICY, fee_bps=301)),),

@@ -54,7 +54,7 @@ def _open(scene: Scene) -> None:
 
 def _expirable(scene: Scene) -> None:
     _open(scene)
-    scene.to(formulas.expirable_from(scene.terms, scene.world.policy))
+    scene.to(formulas.expirable_from(scene.terms))
 
 
 def _proposed(scene: Scene) -> None:
@@ -195,7 +195,7 @@ def _window_over(scene: Scene) -> None:
 
 def _stale(scene: Scene) -> None:
     _disputed(scene)
-    scene.to(formulas.settleable_from(scene.terms, scene.world.policy, scene.world.unit(scene.terms)))
+    scene.to(formulas.settleable_from(scene.terms, scene.world.unit(scene.terms)))
 
 
 def _unproven(scene: Scene) -> None:
@@ -235,7 +235,7 @@ def _array(scene: Scene) -> None:
 
 def _array_expirable(scene: Scene) -> None:
     _array(scene)
-    scene.to(formulas.expirable_from(scene.terms, scene.world.policy))
+    scene.to(formulas.expirable_from(scene.terms))
 
 
 def _array_running(scene: Scene) -> None:
@@ -268,7 +268,7 @@ def _blocked(scene: Scene) -> None:
 
 def _blocked_expirable(scene: Scene) -> None:
     _blocked(scene)
-    scene.to(formulas.expirable_from(scene.terms, scene.world.policy))
+    scene.to(formulas.expirable_from(scene.terms))
 
 
 def _ended_parent(scene: Scene, condition: Condition) -> None:
@@ -405,7 +405,7 @@ def finish(found: Scene, *, payee: str = w.ZERO) -> int:
         while not world.state(terms, index).terminal:
             unit = world.unit(terms, index)
             if unit.state in (State.OPEN, State.BLOCKED):
-                found.to(formulas.expirable_from(terms, world.policy))
+                found.to(formulas.expirable_from(terms))
                 world.expire(terms, index, sender=world.stranger, payee=payee)
             elif unit.state == State.RUNNING:
                 found.to(unit.mark)
@@ -414,11 +414,11 @@ def finish(found: Scene, *, payee: str = w.ZERO) -> int:
                 found.to(unit.mark)
                 world.close(terms, index, sender=world.stranger, payee=payee)
             else:
-                found.to(formulas.settleable_from(terms, world.policy, unit))
+                found.to(formulas.settleable_from(terms, unit))
                 world.settle(terms, index, sender=world.stranger, payee=payee)
             calls += 1
     if untouched(found):
-        found.to(formulas.expirable_from(terms, world.policy))
+        found.to(formulas.expirable_from(terms))
         world.expire(terms, SENTINEL, sender=world.stranger, payee=payee)
         calls += 1
     return calls

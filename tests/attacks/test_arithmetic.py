@@ -37,7 +37,7 @@ def policies(draw: st.DrawFn) -> w.Policy:
 def _fits(terms: Terms, policy: w.Policy) -> bool:
     """Say whether `post` takes these amounts."""
     return (
-        formulas.bond(terms, policy) <= TOP
+        formulas.bond(terms) <= TOP
         and formulas.escrow_at_post(terms) < 2**96
         and terms.keeper_fee <= max(formulas.unit_price(terms), policy.min_keeper_fee)
     )

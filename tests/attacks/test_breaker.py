@@ -194,7 +194,7 @@ def test_silence__eleven_leases__count_once_and_cost_every_slash(kind: str) -> N
         world.reclaim(terms)
     state = world.node(node).state
     assert (state.s, state.cusum, state.trips, state.quarantine) == (ONE, 64, 0, 0)
-    assert stake - world.node(node).stake == LEASES * formulas.slash_of(jobs[0], world.policy)
+    assert stake - world.node(node).stake == LEASES * formulas.slash_of(jobs[0])
 
 
 def test_silence__node_that_beats_and_lets_them_end__is_quarantined_for_a_week() -> None:
@@ -235,7 +235,7 @@ def test_no_fee__breaker_counts_silences_alone_and_slashes_stand() -> None:
     """As the protocol says: with fee_bps = 0 nothing is weighed but a silence."""
     world = market("native", policy=replace(w.POLICY, fee_bps=0, probation_price=0))
     node, jobs = held(world, LEASES)
-    stake, slash = world.node(node).stake, formulas.slash_of(jobs[0], world.policy)
+    stake, slash = world.node(node).stake, formulas.slash_of(jobs[0])
     over(world, node, jobs[-1])
     for terms in jobs[:-1]:
         world.reclaim(terms)
@@ -250,7 +250,7 @@ def test_rate_of_nothing__leases_let_end__cost_their_slashes_and_weigh_nothing()
     """Before: 168 h and the same slashes. Who asks for nothing takes all work; to jam a market so costs slashes."""
     world = market("native")
     node, jobs = held(world, LEASES, ask=1)
-    stake, slash = world.node(node).stake, formulas.slash_of(jobs[0], world.policy)
+    stake, slash = world.node(node).stake, formulas.slash_of(jobs[0])
     over(world, node, jobs[-1])
     for terms in jobs:
         world.reclaim(terms)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hearth.protocol import formulas
 from hearth.protocol.gas import CHECKPOINT_GAS, CLAIM_GAS, FINISH_GAS, PAID_CHECKPOINT_GAS, SETTLE_GAS
 from hearth.protocol.types import JobId, Outcome, State, Unit
-from tests.worker.test_decide import CONFIG, ME, NODE, NOW, OPEN, POLICY, dear, job_of, only, reason, snapshot_of
+from tests.worker.test_decide import CONFIG, ME, NODE, NOW, OPEN, dear, job_of, only, reason, snapshot_of
 from tests.worker.test_decide_checkpoints import LOST, NEXT, RESUMABLE, SAVED, SAVING, metered
 from worker.decide import Checkpoint, Claim, Execution, Reason, Settle, Skip, Stage, decide
 from worker.decide.open import STATE_SECONDS
@@ -19,7 +19,7 @@ COIN = 10**18
 def test_checkpoint__gas_dearer_than_all_that_the_unit_pays__is_left_out() -> None:
     """It earns nothing; the unit was taken when gas was cheap, and its program changes its state each time."""
     job = metered(RESUMABLE)
-    pays = most_pay(job.terms, POLICY, RESUMABLE.rate)
+    pays = most_pay(job.terms, RESUMABLE.rate)
     price = 10 * pays * COIN // CHECKPOINT_GAS
     config = dear(price, max_loss=0)
     assert reason(snapshot_of(metered(OPEN)), config) is Reason.UNPROFITABLE, "it would not be taken at this price"
@@ -39,7 +39,7 @@ def test_settle__result_made_of_others_checkpoints__is_reckoned_with_the_gas_tha
         state=State.SUBMITTED, node=ME, rate=10**15, started=NOW - 300, mark=NOW - 200, attempts=8, outcome=Outcome.OK
     )
     resumed = replace(done, resume=7)
-    pay = settle_pay(metered(done).terms, POLICY, done, NOW)
+    pay = settle_pay(metered(done).terms, done, NOW)
     gas = SETTLE_GAS + 7 * PAID_CHECKPOINT_GAS
     price = 2 * pay * COIN // gas
     config = dear(price, max_loss=0)
@@ -65,13 +65,13 @@ def test_take__lost_unit_that_was_topped_up__is_as_profitable_as_its_pay_says() 
     it is not paid."""
     plain = metered(replace(OPEN, attempts=1))
     topped = metered(replace(OPEN, attempts=1, seconds=9 * plain.terms.max_seconds), deadline=NOW + 90_000)
-    pay = most_pay(plain.terms, POLICY, 10**15)
+    pay = most_pay(plain.terms, 10**15)
     gas = CLAIM_GAS + FINISH_GAS + CHECKPOINT_GAS * (plain.terms.max_seconds // 60)
     config = dear(pay * COIN // (2 * gas), max_loss=0)
     assert isinstance(only(snapshot_of(plain), config), Claim), "at half of its pay"
     found = only(snapshot_of(topped), config)
     if isinstance(found, Skip):
-        whole = most_pay(formulas.topped(topped.terms, topped.leases[0].unit), POLICY, 10**15)
+        whole = most_pay(formulas.topped(topped.terms, topped.leases[0].unit), 10**15)
         print(f"{found.reason}: {found.detail}; its time pays {whole}")
     assert isinstance(found, Claim)
 

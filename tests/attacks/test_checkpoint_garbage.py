@@ -35,7 +35,7 @@ def _wealth(world: w.World, *more: str) -> int:
 
 def _claim(world: w.World, terms: Terms, node: NodeId, resume_from: int = 0) -> None:
     """Claim in the first second in which open claims have risen to the node's ask."""
-    due = formulas.claimable_from(terms, world.policy, world.unit(terms), world.node(node).offer.ask)
+    due = formulas.claimable_from(terms, world.unit(terms), world.node(node).offer.ask)
     assert due is not None
     world.evm.at(max(due, world.evm.now))
     world.nodes.send.beat(node, sender=world.operator)
@@ -170,7 +170,7 @@ def test_garbage__checkpoint_that_no_result_is_made_of__earns_nothing_and_costs_
     world.submit(terms, sender=operator)
     world.accept(terms)
     lost = before - world.credit(world.owner) - world.staked(node)
-    slash = formulas.slash_of(terms, world.policy)
+    slash = formulas.slash_of(terms)
     assert world.credit(world.owner) == 0 and lost >= slash - slash // 4
 
 
@@ -190,7 +190,7 @@ def test_garbage__checkpoint_just_before_the_reclaim__binds_nobody(kind: str) ->
             world.checkpoint(terms, root=b"\xff" * 32)
     stake = world.staked(node)
     world.reclaim(terms)
-    assert stake - world.staked(node) == formulas.slash_of(terms, world.policy), "it costs what it did without one"
+    assert stake - world.staked(node) == formulas.slash_of(terms), "it costs what it did without one"
     assert world.kept(terms, 1).seconds == mark - 1 - (mark - 1_300)
     with reverts("jobs: not running"):
         world.checkpoint(terms)

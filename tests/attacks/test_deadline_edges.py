@@ -56,11 +56,11 @@ def _lease_end(found: Scene) -> int:
 
 
 def _declines_end(found: Scene) -> int:
-    return formulas.declinable_until(found.terms, w.POLICY, found.world.unit(found.terms))
+    return formulas.declinable_until(found.terms, found.world.unit(found.terms))
 
 
 def _settleable(found: Scene) -> int:
-    return formulas.settleable_from(found.terms, w.POLICY, found.world.unit(found.terms))
+    return formulas.settleable_from(found.terms, found.world.unit(found.terms))
 
 
 EDGES: dict[str, tuple[str, Callable[[Scene], int], tuple[Branch, ...], tuple[Branch, ...]]] = {
@@ -72,7 +72,7 @@ EDGES: dict[str, tuple[str, Callable[[Scene], int], tuple[Branch, ...], tuple[Br
     "challenges' end": ("judged", _settleable, (DISPUTE,), (SETTLE,)),
     "stale": ("disputed", _settleable, (), (SETTLE,)),
     "unproven": ("proven", _settleable, (), (SETTLE,)),
-    "expiry": ("open", lambda s: formulas.expirable_from(s.terms, w.POLICY), (CLAIM,), (EXPIRE,)),
+    "expiry": ("open", lambda s: formulas.expirable_from(s.terms), (CLAIM,), (EXPIRE,)),
 }
 
 

@@ -21,19 +21,19 @@ def earned(kind: str, touched: int, *, attempted: int = 0) -> tuple[int, int]:
     world = market(kind)
     node = world.register(slots=UNITS)
     terms = world.terms(units=UNITS, match_window=WINDOW, flags=TermsFlag.NEWCOMERS)
-    lease = formulas.lease_seconds(terms) + formulas.grace(terms, world.policy)
+    lease = formulas.lease_seconds(terms) + formulas.grace(terms)
     terms = w.replace(terms, deadline=world.evm.now + 2_000 + lease)
     world.post(terms)
     world.evm.warp(world.policy.open_claim_after)
     for index in range(attempted):
         world.claim(terms, node, SENTINEL)
         world.decline(terms, index)
-    world.evm.at(formulas.expirable_from(terms, world.policy) - 1)
+    world.evm.at(formulas.expirable_from(terms) - 1)
     world.nodes.send.beat(node, sender=world.operator)
-    world.evm.at(formulas.expirable_from(terms, world.policy) - 1)
+    world.evm.at(formulas.expirable_from(terms) - 1)
     for _ in range(touched - attempted):
         world.propose(terms, node, SENTINEL)
-    world.evm.at(formulas.expirable_from(terms, world.policy))
+    world.evm.at(formulas.expirable_from(terms))
     before = world.credit(world.keeper)
     for index in range(touched):
         world.expire(terms, index)

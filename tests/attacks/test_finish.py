@@ -123,7 +123,7 @@ def test_claims__all_units_taken_and_given_up__cost_a_failure_each(kind: str) ->
     world.finish(terms, 0, claims=True)
     world.give_up(terms, 1)
     state = node_state(world, node)
-    assert stake - world.node(node).stake == formulas.slash_of(terms, world.policy) * 3 // 4
+    assert stake - world.node(node).stake == formulas.slash_of(terms) * 3 // 4
     assert state.s > 0 and state.cusum > 0
     assert world.state(terms, 1) == State.OPEN
     world.claim(terms, node, SENTINEL)
@@ -148,7 +148,7 @@ def test_front_run__stranger_or_submitter_before_a_finish__cannot_keep_the_resul
     elif first == "cancel all":
         world.cancel(terms, SENTINEL)
     else:
-        world.evm.at(formulas.expirable_from(terms, world.policy))
+        world.evm.at(formulas.expirable_from(terms))
         world.expire(terms, SENTINEL)
     before = world.credit(world.owner)
     receipt = world.finish(terms, 0, claims=True)

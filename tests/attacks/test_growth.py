@@ -49,7 +49,7 @@ class Sample:
                 max_seconds=20_000 if name in ("running", "submitted") else 1_000,
                 deadline=world.evm.now + (2_000 if name == "expirable" else 30 * w.DAY),
             )
-        world.evm.warp(formulas.expirable_from(self.terms["expirable"], w.POLICY) - world.evm.now)
+        world.evm.warp(formulas.expirable_from(self.terms["expirable"]) - world.evm.now)
         world.nodes.send.beat(self.node, sender=world.operator)
         for name in ("overdue", "submitted", "running", "noticed"):
             world.claim(self.terms[name], self.node)

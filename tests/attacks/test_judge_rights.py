@@ -59,14 +59,14 @@ def test_rights__verdict_on_one_lease__leaves_the_others_of_the_node(kind: str) 
     for terms in (good, plain, bad):
         world.claim(terms, node)
         world.submit(terms)
-    stake, bond = world.node(node).stake, formulas.bond(bad, w.POLICY)
+    stake, bond = world.node(node).stake, formulas.bond(bad)
     most = bond * 6 // 10
     for part in (most + 1, bond, stake):
         with reverts("nodes: shares too large"):
             world.rule(bad, Verdict.REJECT, shares=(share(world.stranger, part), 0, 0))
     world.rule(bad, Verdict.REJECT, shares=(share(world.stranger, most), 0, 0))
     assert stake - world.node(node).stake == bond
-    assert world.node(node).state.bond == formulas.bond(good, w.POLICY) + formulas.bond(plain, w.POLICY)
+    assert world.node(node).state.bond == formulas.bond(good) + formulas.bond(plain)
     assert world.lock_of(good) == world.lock_of(plain) == formulas.escrow_at_post(good)
     world.settle(plain)
     world.rule(good, Verdict.CONFIRM)
@@ -84,7 +84,7 @@ def test_rights__submitters_judge__takes_no_more_of_the_node_than_its_bond(kind:
         world.submit(terms)
         if not proven:
             world.dispute(terms)
-        bond, stake = formulas.bond(terms, w.POLICY), world.node(node).stake
+        bond, stake = formulas.bond(terms), world.node(node).stake
         world.rule(terms, Verdict.REJECT, shares=(share(world.submitter, bond * 6 // 10), 0, 0))
         gained = world.credit(world.submitter) - formulas.escrow_at_post(terms)
         assert gained == bond * 6 // 10

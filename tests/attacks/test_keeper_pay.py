@@ -34,7 +34,7 @@ ACTIONS: dict[str, tuple[str, Callable[[Scene], Any], Callable[[w.Terms, int], i
     "reclaim": (
         "silent",
         lambda s: s.world.reclaim(s.terms),
-        lambda t, late: formulas.reclaim_reward(t, formulas.slash_of(t, w.POLICY), late),
+        lambda t, late: formulas.reclaim_reward(t, formulas.slash_of(t), late),
     ),
     "propose": ("open", lambda s: s.world.propose(s.terms, s.node), lambda t, late: formulas.tip(t)),
 }

@@ -29,10 +29,10 @@ def test_expire__units_claimed_and_given_back_in_the_last_second__earn_no_more_t
     world = market(kind, exact_gas=True)
     node = world.register(slots=1)
     terms = world.terms(units=UNITS, match_window=window)
-    lease = formulas.lease_seconds(terms) + formulas.grace(terms, world.policy)
+    lease = formulas.lease_seconds(terms) + formulas.grace(terms)
     terms = replace(terms, deadline=world.evm.now + 2_000 + lease)
     world.post(terms)
-    due = formulas.expirable_from(terms, world.policy)
+    due = formulas.expirable_from(terms)
     world.evm.at(due - 1)
     world.nodes.send.beat(node, sender=world.operator)
     before, stake, gas = world.credit(world.keeper), world.node(node).stake, 0

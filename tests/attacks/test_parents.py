@@ -77,7 +77,7 @@ def test_unlock__then_expire__brings_a_keeper_both_only_while_an_attempt_can_sti
         deadline = world.evm.now + 10_000
         terms = world.post_after((_ended(world), ALWAYS), units=units, deadline=deadline)
         plain = world.post(units=units, deadline=deadline)
-        due = formulas.expirable_from(terms, world.policy)
+        due = formulas.expirable_from(terms)
         world.evm.at(due + early)
         with credited(world) as got:
             for name in order:
@@ -176,7 +176,7 @@ def test_waiting_job__parent_that_never_ends__holds_nobodys_money(units: int, ki
             world.cancel(own, _all(units))
         assert got == {"submitter": units * BUDGET + KEEPER_FEE}
         with world.evm.isolated():
-            world.evm.at(formulas.expirable_from(left, world.policy) + 10**6)
+            world.evm.at(formulas.expirable_from(left) + 10**6)
             with credited(world) as got:
                 world.expire(left, _all(units))
             assert got == {"keeper": KEEPER_FEE, "submitter": units * BUDGET}

@@ -33,7 +33,7 @@ def test_launder__stake_out_without_unbonding__burns_four_tenths(kind: str, bond
     world.nodes.send.set_ask(node, 1, sender=world.owner)
     world.claim(terms, node)
     world.submit(terms)
-    bond = formulas.bond(terms, w.POLICY)
+    bond = formulas.bond(terms)
     spent = formulas.escrow_at_post(terms)
     with reverts("nodes: shares too large"):
         world.rule(terms, Verdict.REJECT, shares=(share(world.owner, bond * 6 // 10), share(world.owner, 1), 0))
@@ -105,7 +105,7 @@ def test_void__own_judge__heals_no_record_and_pays_its_fee(kind: str) -> None:
         world.rule(terms, Verdict.VOID)
     state = world.node(node).state
     assert (state.r, state.s, state.bond) == (0, 0, 0)
-    pay = formulas.pay_at_void(terms, w.POLICY, world.unit(terms))
+    pay = formulas.pay_at_void(terms, world.unit(terms))
     assert world.credit(world.treasury) == 3 * formulas.fee_of(pay, w.POLICY) > 0
 
 

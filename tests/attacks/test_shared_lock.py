@@ -44,11 +44,7 @@ class Callback(Attack):
         parent = pack_parents([Parent(world.id_of(self.jobs["parent"]), Condition.FAILURE)])
         blocked = self._terms(self.address, parents_hash=parents_hash(parent))
         # Ends before the others, and can only expire by now.
-        soon = (
-            world.evm.now
-            + world.evm.now
-            - formulas.expirable_from(w.replace(blocked, deadline=world.evm.now), world.policy)
-        )
+        soon = world.evm.now + world.evm.now - formulas.expirable_from(w.replace(blocked, deadline=world.evm.now))
         old, array = self._terms(self.address, deadline=soon + 100), self._terms(self.address, units=5)
         mine = (("mine blocked", blocked, parent), ("mine old", old, ()), ("mine array", array, ()))
         for name, terms, listed in mine:

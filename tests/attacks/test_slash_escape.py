@@ -90,7 +90,7 @@ def test_slash__each_way_out__is_taken_in_full(escape: str, kind: str) -> None:
             deadline=world.evm.now + 90 * w.DAY,
             flags=TermsFlag.NEWCOMERS,
         )
-        bond = formulas.bond(terms, w.POLICY)
+        bond = formulas.bond(terms)
         scene = Scene(world, world.register(stake=leases * bond + spare), terms)
         world.post(terms)
         for index in range(leases):
@@ -105,7 +105,7 @@ def test_slash__each_way_out__is_taken_in_full(escape: str, kind: str) -> None:
             taken = slashed["reward"] + slashed["burnt"]
             burnt = totals["burnt"] if totals["hour"] == world.evm.now // 3_600 else 0
             if burnt < max(before.stake // 100, 3 * w.MINIMUM_STAKE):
-                assert taken == formulas.slash_of(terms, w.POLICY), name
+                assert taken == formulas.slash_of(terms), name
             assert before.stake - after.stake == taken > 0
             assert (before.state.bond - after.state.bond, before.state.busy - after.state.busy) == (bond, 1)
             assert after.stake >= after.state.bond
@@ -126,7 +126,7 @@ def test_slash__smallest_amounts__pays_its_caller(kind: str) -> None:
         world.claim(terms, node)
         scene.to(world.unit(terms).mark)
         slashed = world.reclaim(terms).event("Slashed")
-        assert slashed["reward"] + slashed["burnt"] == formulas.bond(terms, policy) // 10
+        assert slashed["reward"] + slashed["burnt"] == formulas.bond(terms) // 10
         assert slashed["reward"] > 0
         assert world.lock_of(terms) == 0
 
@@ -140,7 +140,7 @@ def test_verdict__each_way_out__is_taken_in_full(escape: str, kind: str) -> None
         terms = world.terms(
             **world.judged(ceiling=10**22, keeper_fee=10**16, bond_bps=bond_bps, deadline=world.evm.now + 90 * w.DAY)
         )
-        bond = formulas.bond(terms, w.POLICY)
+        bond = formulas.bond(terms)
         scene = Scene(world, world.register(stake=bond + spare), terms)
         world.post(terms)
         world.claim(terms, scene.node)

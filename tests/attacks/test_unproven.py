@@ -38,7 +38,7 @@ def test_unproven__node_settles_its_own__gets_a_quarter_of_its_slash_at_most(kin
         stake = world.node(found.node).stake
         world.settle(found.terms, sender=world.operator, payee=world.owner)
         lost, back = stake - world.node(found.node).stake, world.credit(world.owner)
-        assert lost == formulas.slash_of(found.terms, w.POLICY) and 4 * back <= lost
+        assert lost == formulas.slash_of(found.terms) and 4 * back <= lost
 
 
 @pytest.mark.parametrize("edge", [-1, 0, 1])
@@ -76,6 +76,6 @@ def test_unproven__hundreds_in_one_hour__burn_no_more_than_an_outage_may() -> No
     before = world.credit(w.DEAD)
     for index in range(30):
         world.settle(terms, index)
-    slash = formulas.slash_of(terms, w.POLICY)
+    slash = formulas.slash_of(terms)
     ration = max(world.node(node).stake // 100, 3 * w.MINIMUM_STAKE)
     assert world.credit(w.DEAD) - before <= ration + slash < 30 * slash // 2

@@ -236,20 +236,20 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     )
     if pays and before is not None:
         if isinstance(event, Closed):
-            pay, reward = formulas.pay_at_close(terms, policy, before), formulas.settle_reward(terms, now - before.mark)
+            pay, reward = formulas.pay_at_close(terms, before), formulas.settle_reward(terms, now - before.mark)
         elif isinstance(event, Finished):
             # Its new word tells when it was submitted, and what it used; the owner has the settler's pay too.
             done = replace(unit, state=State.SUBMITTED)
             pay, reward = formulas.pay_at_settle(terms, done), formulas.settle_reward(terms, 0)
         elif isinstance(event, Settled):
-            since = formulas.settleable_from(terms, policy, before)
+            since = formulas.settleable_from(terms, before)
             pay, reward = formulas.pay_at_settle(terms, before), formulas.settle_reward(terms, max(0, now - since))
         elif unit.state is State.SETTLED:
             # What its judge found instead stands in the new word.
             found = replace(before, outcome=unit.outcome, seconds=unit.seconds)
             pay, reward = formulas.pay_at_settle(terms, found), formulas.settle_reward(terms, 0)
         else:
-            pay, reward = formulas.pay_at_void(terms, policy, before), 0
+            pay, reward = formulas.pay_at_void(terms, before), 0
         fee = formulas.fee_of(pay, policy)
         due: Counter[str] = Counter()
         due[facts.owners[int(before.node)]] += pay - fee
@@ -260,7 +260,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
             if isinstance(event, Finished):
                 ran = replace(unit, state=State.SUBMITTED)
                 due[facts.owners[int(before.node)]] += reward
-            for one in formulas.checkpoint_pays(terms, policy, ran, _kept(facts, event)):
+            for one in formulas.checkpoint_pays(terms, ran, _kept(facts, event)):
                 # Of a node that left, the submitter keeps it.
                 if int(one.node) in facts.owners:
                     due[facts.owners[int(one.node)]] += one.pay - one.fee
@@ -277,9 +277,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     if isinstance(event, Cancelled) and unit.state is State.CANCELLED:
         return Counter({terms.submitter: held}), 0
     if isinstance(event, Expired):
-        reward = formulas.expire_reward(
-            terms, unit, now - formulas.expirable_from(formulas.topped(terms, unit), policy)
-        )
+        reward = formulas.expire_reward(terms, unit, now - formulas.expirable_from(formulas.topped(terms, unit)))
         return Counter({terms.submitter: held - reward}), reward
     return None
 

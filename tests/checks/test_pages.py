@@ -14,9 +14,9 @@ from pydantic.fields import FieldInfo
 
 from hearth.client.posting.sources import MAX_URL_BYTES
 from hearth.jobfile import FUEL_PER_SECOND, rules, text
-from hearth.jobfile.model import MAX_ATTEMPTS, MAX_UNITS, JobSpec
+from hearth.jobfile.model import MAX_UNITS, JobSpec
 from hearth.protocol import wasi
-from hearth.protocol.types import Outcome
+from hearth.protocol.types import MAX_ATTEMPTS, Outcome
 from hearth.storage import unixfs
 from worker.runtimes import base, docker_request
 

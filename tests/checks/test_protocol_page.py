@@ -304,20 +304,20 @@ def test_states__boundaries__are_the_references() -> None:
     assert formulas.proposable(terms, unit, 999) and not formulas.proposable(terms, unit, 1_000)
     best = w.Best(node=NodeId(7))
     end = 1_000 + policy.ack_time
-    assert formulas.with_lapse(unit, best, policy, end - 1) == unit
-    assert formulas.with_lapse(unit, best, policy, end).lapses == 1
+    assert formulas.with_lapse(terms, unit, best, end - 1) == unit
+    assert formulas.with_lapse(terms, unit, best, end).lapses == 1
     bare_unit = replace(unit, mark=0)
     opens = 500 + policy.open_claim_after
-    assert not formulas.claimable(terms, policy, bare_unit, opens - 1)
-    assert formulas.claimable(terms, policy, bare_unit, opens)
-    assert formulas.claims_from(replace(terms, match_window=0), policy, bare_unit) == 500
+    assert not formulas.claimable(terms, bare_unit, opens - 1)
+    assert formulas.claimable(terms, bare_unit, opens)
+    assert formulas.claims_from(replace(terms, match_window=0), bare_unit) == 500
     straddling = replace(unit, mark=opens)
-    assert formulas.claims_from(terms, policy, straddling) == opens + policy.ack_time
-    assert formulas.claims_from(terms, policy, unit) == max(opens, end)
-    assert formulas.claims_from(terms, policy, replace(unit, mark=600, lapses=1)) == 600 + policy.ack_time
-    last = terms.deadline - formulas.lease_seconds(terms) - formulas.grace(terms, policy)
-    assert formulas.has_time(terms, policy, last) and not formulas.has_time(terms, policy, last + 1)
-    assert formulas.expirable_from(terms, policy) == last + 1
+    assert formulas.claims_from(terms, straddling) == opens + policy.ack_time
+    assert formulas.claims_from(terms, unit) == max(opens, end)
+    assert formulas.claims_from(terms, replace(unit, mark=600, lapses=1)) == 600 + policy.ack_time
+    last = terms.deadline - formulas.lease_seconds(terms) - formulas.grace(terms)
+    assert formulas.has_time(terms, last) and not formulas.has_time(terms, last + 1)
+    assert formulas.expirable_from(terms) == last + 1
     running = Unit(State.RUNNING, mark=5_000, started=1_000)
     assert formulas.reclaimable_from(running, 1_200, 900) == 2_100
     assert formulas.reclaimable_from(running, 0, 900) == 1_900
@@ -335,7 +335,7 @@ TERMS = Terms(
     max_seconds=61,
     deadline=10**9,
     keeper_fee=1_001,
-    policy=0,
+    policy=words.pack_policy(profiles.PUBLIC.policy),
     match_window=12,
     max_attempts=3,
     billing=Billing.FUEL,
@@ -348,9 +348,9 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
         State.SUBMITTED, Outcome.OK, NodeId(1), 250_000_001, started=100, mark=200, seconds=17, attempts=1, tips=1
     )
     closing = replace(unit, state=State.CLOSING, mark=107)
-    slash = formulas.slash_of(TERMS, policy)
+    slash = formulas.slash_of(TERMS)
     dear = replace(TERMS, bond_bps=10_000_000)
-    voided = formulas.pay_at_void(TERMS, policy, unit)
+    voided = formulas.pay_at_void(TERMS, unit)
     pay = formulas.pay_at_settle(TERMS, unit)
     fee = formulas.fee_of(pay, policy)
     settler = formulas.settle_reward(TERMS, 0)
@@ -359,8 +359,8 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
         "budget": formulas.lease_budget(TERMS),
         "tip": formulas.tip(TERMS),
         "holds after one tip": formulas.unit_holds(TERMS, unit),
-        "grace": formulas.grace(TERMS, policy),
-        "bond": formulas.bond(TERMS, policy),
+        "grace": formulas.grace(TERMS),
+        "bond": formulas.bond(TERMS),
         "slash": slash,
         "reclaimer at once": formulas.reclaim_reward(TERMS, slash, 0),
         "reclaimer after 200 s": formulas.reclaim_reward(TERMS, slash, 200),
@@ -371,13 +371,13 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
         "owner": pay - fee,
         "settler": settler,
         "submitter": formulas.unit_holds(TERMS, unit) - pay - settler,
-        "pay at close, started 7 s before the notice's end": formulas.pay_at_close(TERMS, policy, closing),
+        "pay at close, started 7 s before the notice's end": formulas.pay_at_close(TERMS, closing),
         "pay when voided": voided,
         "submitter when voided": formulas.unit_holds(TERMS, unit) - voided,
         "unproven, settled at once, burnt": slash - formulas.reclaim_reward(TERMS, slash, 0),
-        "bond of a thousand prices": formulas.bond(dear, policy),
-        "its slash all the same": formulas.slash_of(dear, policy),
-        "most that a judge may give of it": formulas.bond(dear, policy) * formulas.MOST_SHARED // 10_000,
+        "bond of a thousand prices": formulas.bond(dear),
+        "its slash all the same": formulas.slash_of(dear),
+        "most that a judge may give of it": formulas.bond(dear) * formulas.MOST_SHARED // 10_000,
     }
     shown = by_name(tables(section("Worked example", 3))[0])
     assert shown == expected
@@ -406,9 +406,9 @@ def test_matching__worked_example__is_what_the_reference_computes() -> None:
 
 
 def test_open_claims__worked_example__is_what_the_reference_computes() -> None:
-    terms, policy = replace(TERMS, ceiling=1_000_000), profiles.PUBLIC.policy
-    rises = {f"risen after {waited} s": formulas.claim_ceiling(terms, policy, waited) for waited in (0, 7, 8, 30)}
-    waits = {f"wait({ask:,})": formulas.claim_wait(terms, policy, ask) for ask in (250_000, 425_001, 1_000_000)}
+    terms = replace(TERMS, ceiling=1_000_000)
+    rises = {f"risen after {waited} s": formulas.claim_ceiling(terms, waited) for waited in (0, 7, 8, 30)}
+    waits = {f"wait({ask:,})": formulas.claim_wait(terms, ask) for ask in (250_000, 425_001, 1_000_000)}
     assert by_name(tables(section("Matching"))[1]) == rises | waits
 
 

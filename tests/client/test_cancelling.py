@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,9 @@ from hearth.base.errors import RefusedError, WaitTimeout
 from hearth.client.job import cancelling
 from hearth.client.jobs import Jobs
 from hearth.client.nodes.workers import _free
+from hearth.market.profiles import DEVNET
 from hearth.protocol.types import State, Unit
+from hearth.protocol.words import pack_policy
 
 JOB = bytes([7]) * 32
 
@@ -24,8 +27,7 @@ def view(*units: Unit, now: int = 100) -> Any:
         header=None,
         untouched=0,
         now=now,
-        policy=SimpleNamespace(ack_time=30),
-        terms=SimpleNamespace(leases=len(units)),
+        terms=SimpleNamespace(leases=len(units), policy=pack_policy(replace(DEVNET.policy, ack_time=30))),
         posted=SimpleNamespace(job_id=JOB, packed=None),
     )
 

@@ -43,6 +43,7 @@ from hearth.protocol.types import (
     NodeId,
     Offer,
     Outcome,
+    Policy,
     Runtime,
     State,
     Terms,
@@ -52,14 +53,13 @@ from hearth.protocol.types import (
 )
 from hearth.protocol.types import Verdict as Ruling
 from hearth.protocol.units import NATIVE, Asset, parse_rate
-from hearth.protocol.words import pack_offer, pack_terms, pack_unit
+from hearth.protocol.words import pack_offer, pack_policy, pack_terms, pack_unit
 from hearth.storage.stores import MemoryStore
 from tests.kit import build
 from tests.kit.fake_chain import FakeChain
 from tools import schemas
 
 LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
-POLICY = DEVNET.policy
 NOW = 1_800_000_000
 COIN = Asset("ETH", 18)
 
@@ -69,12 +69,20 @@ def _terms(**changes: Any) -> Terms:
     return build.terms(**{"submitter": "0x" + "11" * 20, "keeper_fee": 10**12, **plain, **changes})
 
 
-def _view(units: list[Unit], *, leases: int = 1, closed: bool = False, now: int = NOW, second: int = 0) -> JobView:
-    terms = _terms(units=leases)
+def _view(
+    units: list[Unit],
+    *,
+    leases: int = 1,
+    closed: bool = False,
+    now: int = NOW,
+    second: int = 0,
+    policy: Policy = DEVNET.policy,
+) -> JobView:
+    terms = _terms(units=leases, policy=pack_policy(policy))
     posted = Posted(JobId(bytes(32)), terms, pack_terms(terms), (), LOG)
     header = Header(closed=closed, touched=len(units)) if leases > 1 else None
     seen = tuple(UnitView(unit, second, Accused()) for unit in units)
-    return JobView(posted, POLICY, header, tuple(units), seen, 10, now)
+    return JobView(posted, header, tuple(units), seen, 10, now)
 
 
 OK = Unit(state=State.SETTLED, outcome=Outcome.OK)
@@ -650,7 +658,7 @@ def test_delivered__result_that_waits_long_for_its_settlement__is_not_waited_for
     flags: UnitFlag, waited: int, delivered: bool, verdict: str
 ) -> None:
     unit = Unit(state=State.SUBMITTED, outcome=Outcome.OK, node=NodeId(3), mark=1_000, flags=flags)
-    view = replace(_view([unit], now=1_000 + waited), policy=PUBLIC.policy)
+    view = _view([unit], now=1_000 + waited, policy=PUBLIC.policy)
     assert (view.delivered, view.verdict, view.finished) == (delivered, verdict, False)
     assert view.unpaid_until == (4_600 if flags and waited < 3_600 else 0)
     failed = replace(view, units=(replace(unit, outcome=Outcome.EXIT),))

@@ -53,7 +53,7 @@ class Reads:
 def view(now: int, *units: Unit, untouched: int = 0, finished: bool = False) -> Any:
     terms = SimpleNamespace(deadline=10_000, flags=TermsFlag(0), judge=ZERO_ADDRESS, needs=Needs())
     return SimpleNamespace(
-        posted=SimpleNamespace(job_id=JOB), terms=terms, policy=None, units=units, untouched=untouched, now=now,
+        posted=SimpleNamespace(job_id=JOB), terms=terms, units=units, untouched=untouched, now=now,
         finished=finished,
         blocked=any(unit.state is State.BLOCKED for unit in units),
         delivered=finished,
@@ -117,7 +117,7 @@ class OneWorker:
         self.reads += 1
         return self
 
-    def gates(self, terms: object, policy: object, opening: Opening) -> Counter[Gate]:
+    def gates(self, terms: object, opening: Opening) -> Counter[Gate]:
         return Counter({self.by_excluded.get(opening.excluded, Gate.FITS): 1})
 
 

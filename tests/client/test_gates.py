@@ -72,7 +72,7 @@ def fleet(*nodes: Node) -> Fleet:
     return Fleet(nodes, NOW, 900, ETHER)
 
 
-BOND = formulas.bond(TERMS, POLICY)
+BOND = formulas.bond(TERMS)
 LATER = {
     "free": NodeState(beat=NOW, seasoned=True),
     "busy": NodeState(beat=NOW, seasoned=True, busy=2),
@@ -85,35 +85,37 @@ LATER = {
 @pytest.mark.parametrize("state", LATER.values(), ids=LATER)
 def test_gates__the_excluded_node__takes_nothing(state: NodeState) -> None:
     one = fleet(node(3, 10**20, state=state))
-    assert takers(one.gates(TERMS, POLICY)) == 1
-    assert one.gates(TERMS, POLICY, Opening(3)) == {Gate.EXCLUDED: 1}
+    assert takers(one.gates(TERMS)) == 1
+    assert one.gates(TERMS, Opening(3)) == {Gate.EXCLUDED: 1}
 
 
 SLOW = replace(POLICY, open_claim_after=300)
+SLOW_TERMS = replace(TERMS, policy=pack_policy(SLOW))
 PASSED = Unit(State.OPEN, started=NOW, mark=NOW + 12)
 """A unit for which node 3 is proposed, and does not start."""
 
 
 def seen(now: int, unit: Unit = PASSED, **changes: Any) -> JobView:
-    posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=replace(TERMS, match_window=12, **changes), packed=())
+    terms = replace(SLOW_TERMS, match_window=12, **changes)
+    posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=terms, packed=())
     stored = UnitView(unit, pack_best(Best(node=NodeId(3), key=1)), Accused())
-    return JobView(posted, SLOW, None, (formulas.with_lapse(unit, stored.best, SLOW, now),), (stored,), 9, now)
+    return JobView(posted, None, (formulas.with_lapse(terms, unit, stored.best, now),), (stored,), 9, now)
 
 
 def test_open_gates__units_that_are_topped_up_differently__are_each_looked_at() -> None:
     """One that was let pass long ago, and topped up, hid another one that a worker can claim again."""
-    now, policy = NOW + 2000, SLOW
+    now = NOW + 2000
     units = [
         Unit(State.OPEN, started=start, mark=start + 12, seconds=more) for start, more in ((NOW, 500), (NOW + 1000, 0))
     ]
-    needed = formulas.lease_seconds(TERMS) + formulas.grace(TERMS, policy)
-    terms = replace(TERMS, match_window=12, units=2, deadline=now + needed + 100)
+    needed = formulas.lease_seconds(TERMS) + formulas.grace(TERMS)
+    terms = replace(SLOW_TERMS, match_window=12, units=2, deadline=now + needed + 100)
     best = pack_best(Best(node=NodeId(3), key=1))
     stored = tuple(UnitView(unit, best, Accused()) for unit in units)
     posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=terms, packed=())
-    shown = tuple(formulas.with_lapse(one.unit, one.best, policy, now) for one in stored)
+    shown = tuple(formulas.with_lapse(posted.terms, one.unit, one.best, now) for one in stored)
     mine = replace(node(3, TERMS.ceiling // 4), state=NodeState(beat=now, seasoned=True))
-    view = JobView(posted, policy, None, shown, stored, 9, now)
+    view = JobView(posted, None, shown, stored, 9, now)
     assert takers(open_gates(replace(fleet(mine), now=now), view)) == 1
 
 
@@ -128,7 +130,7 @@ def test_gates__node_that_let_a_proposal_pass__counts_and_hears_from_when_it_can
 
     def fit(packed: object, index: int, number: int, *, claim: bool) -> Gate:
         best, market = view.best[0].best, formulas.Immutables(900, ETHER)
-        return formulas.fit(view.terms, SLOW, PASSED, best, mine, now, market, claim=claim)
+        return formulas.fit(view.terms, PASSED, best, mine, now, market, claim=claim)
 
     market = SimpleNamespace(fit=fit, claimable_from=lambda *_: NOW + 300)
     reads: Any = SimpleNamespace(session=SimpleNamespace(market=market), look=lambda job: view)
@@ -144,7 +146,7 @@ def test_gates__node_that_had_the_unit_or_whose_claim_comes_too_late__counts_not
     one = replace(fleet(node(3, TERMS.ceiling // 4)), now=NOW + 100)
     had = Unit(State.OPEN, node=NodeId(3), started=NOW, attempts=1)
     assert open_gates(one, seen(NOW + 100, had)) == {Gate.EXCLUDED: 1}
-    deadline = NOW + 300 + formulas.lease_seconds(TERMS) + formulas.grace(TERMS, SLOW)
+    deadline = NOW + 300 + formulas.lease_seconds(TERMS) + formulas.grace(TERMS)
     assert open_gates(one, seen(NOW + 100, deadline=deadline)) == {Gate.NOT_OPEN: 1}
     assert open_gates(one, seen(NOW + 100, deadline=deadline - 1)) == {Gate.EXCLUDED: 1}
 
@@ -153,19 +155,19 @@ def test_gates__node_that_had_the_unit_or_whose_claim_comes_too_late__counts_not
 def test_gates__what_waiting_does_not_open__is_named_before_what_it_does(state: NodeState) -> None:
     dear, mine = node(3, TERMS.ceiling + 1, state=state), node(4, 10**20, state=state, operator=TERMS.submitter)
     small = node(5, 10**20, state=state, offer=Offer(cores=0, slots=2, ask=1))
-    assert fleet(dear, mine, small).gates(TERMS, POLICY) == {Gate.PRICE: 1, Gate.SUBMITTER: 1, Gate.CORES: 1}
+    assert fleet(dear, mine, small).gates(TERMS) == {Gate.PRICE: 1, Gate.SUBMITTER: 1, Gate.CORES: 1}
 
 
 def test_gates__a_quarantine_that_leaves_no_time_for_an_attempt__is_no_worker() -> None:
-    last = TERMS.deadline - formulas.lease_seconds(TERMS) - formulas.grace(TERMS, POLICY)
+    last = TERMS.deadline - formulas.lease_seconds(TERMS) - formulas.grace(TERMS)
     late = fleet(node(3, 10**20, state=NodeState(beat=NOW, seasoned=True, quarantine=last + 1)))
-    assert late.gates(TERMS, POLICY) == {Gate.NO_TIME: 1}
-    words = workers_in_words(late.gates(TERMS, POLICY))
+    assert late.gates(TERMS) == {Gate.NO_TIME: 1}
+    words = workers_in_words(late.gates(TERMS))
     assert words == "1 worker: 1 quarantined until too late for the deadline -> 0 can take it"
-    assert late.asks(TERMS, POLICY) == late.asks(TERMS, POLICY, any_price=True) == []
+    assert late.asks(TERMS) == late.asks(TERMS, any_price=True) == []
     soon = fleet(node(3, 10**20, state=NodeState(beat=NOW, seasoned=True, quarantine=last)))
-    assert soon.gates(TERMS, POLICY) == {Gate.QUARANTINED: 1}
-    assert soon.asks(TERMS, POLICY) == [10**20]
+    assert soon.gates(TERMS) == {Gate.QUARANTINED: 1}
+    assert soon.asks(TERMS) == [10**20]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_gates__a_quarantine_that_leaves_no_time_for_an_attempt__is_no_worker() 
 def test_gates__a_missing_gpu__is_named_before_the_missing_runtime(gpus: int, offered: int, gate: Gate) -> None:
     one = fleet(node(3, 10**20, offer=Offer(cores=4, slots=2, ask=10**20, gpu_count=offered)))
     wanted = replace(TERMS, needs=Needs(runtimes=Runtime.DOCKER, cores=1, gpu_count=gpus))
-    assert one.gates(wanted, POLICY) == {gate: 1}
+    assert one.gates(wanted) == {gate: 1}
 
 
 def test_read__nodes_that_left__are_none() -> None:
@@ -199,9 +201,9 @@ def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price(
     poor = node(8, rate, stake=2 * ETHER)
     rich = node(9, rate, stake=100 * ETHER)
     all_of_them = fleet(busy, rich, mine, silent, new, poor, node(3, dear))
-    assert all_of_them.asks(TERMS, POLICY) == []
-    assert all_of_them.asks(TERMS, POLICY, any_price=True) == [dear, 2 * dear, rate]
-    assert all_of_them.asks(replace(TERMS, ceiling=dear), POLICY) == [dear]
+    assert all_of_them.asks(TERMS) == []
+    assert all_of_them.asks(TERMS, any_price=True) == [dear, 2 * dear, rate]
+    assert all_of_them.asks(replace(TERMS, ceiling=dear)) == [dear]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,7 @@ def test_enough__too_dear_for_who_is_there__says_why(nodes: tuple[Node, ...], ce
     session: Any = SimpleNamespace(asset=ether, amount=lambda units: show_amount(units, ether))
     terms, workers = replace(TERMS, ceiling=ceiling), fleet(*nodes)
     loaded = SimpleNamespace(source=SimpleNamespace(name="job.yaml"), spec=spec_of_run("x.wasm").spec)
-    plan: Any = SimpleNamespace(gates=workers.gates(terms, POLICY), terms=terms, fleet=workers, loaded=loaded)
+    plan: Any = SimpleNamespace(gates=workers.gates(terms), terms=terms, fleet=workers, loaded=loaded)
     preflight = Preflight(SimpleNamespace(session=session))  # type: ignore[arg-type]
     assert said in (preflight.enough(plan) or "")
 
@@ -266,7 +268,7 @@ def test_auto_price__stake_that_covers_the_ask_and_not_half_more__is_what_the_st
         priced = preflight._with_auto_price(spec, TERMS.needs, policies, fleet(node(3, ask, stake=stake)))
         prices = plan_prices(priced, ether, POLICY)
         terms = replace(TERMS, ceiling=prices.ceiling, keeper_fee=prices.keeper_fee, max_seconds=spec.max_seconds)
-        return prices.ceiling, formulas.bond(terms, POLICY)
+        return prices.ceiling, formulas.bond(terms)
 
     dear, most = chosen(10**6 * ETHER)
     assert ask < dear <= ask * 3 // 2
@@ -280,26 +282,26 @@ def test_backed__bond_above_every_free_stake__is_the_highest_price_that_one_can_
     dear = replace(TERMS, ceiling=200 * rate)
     poor, poorer = node(3, rate, stake=2 * ETHER), node(4, rate, stake=ETHER)
     mine, small = node(5, 1, operator=TERMS.submitter), node(6, 1, offer=Offer(cores=0, slots=2, ask=1))
-    text = fleet(poorer, poor, mine, small).backed(dear, POLICY, ether)
+    text = fleet(poorer, poor, mine, small).backed(dear, ether)
     assert text is not None
     lower = replace(dear, ceiling=parse_rate(text, ether))
     more = replace(dear, ceiling=lower.ceiling * 101 // 100)
-    assert formulas.bond(lower, POLICY) <= 2 * ETHER < formulas.bond(more, POLICY)
-    assert fleet(poor, poorer).gates(lower, POLICY) == {Gate.FITS: 1, Gate.STAKE_SHORT: 1}
+    assert formulas.bond(lower) <= 2 * ETHER < formulas.bond(more)
+    assert fleet(poor, poorer).gates(lower) == {Gate.FITS: 1, Gate.STAKE_SHORT: 1}
     # A fee of a hundredth of the price, which a bond covers eight times, falls with it.
     paid = replace(dear, keeper_fee=formulas.unit_price(dear) // 100)
-    assert fleet(poor).backed(paid, POLICY, ether) == text
+    assert fleet(poor).backed(paid, ether) == text
     # No help where one can take it, where all ask for more than their stake backs, and where no stake is short.
-    assert fleet(poor, node(7, rate, stake=10**4 * ETHER)).backed(dear, POLICY, ether) is None
-    assert fleet(replace(poor, offer=replace(poor.offer, ask=199 * rate))).backed(dear, POLICY, ether) is None
-    assert fleet(mine, small).backed(dear, POLICY, ether) is fleet().backed(dear, POLICY, ether) is None
+    assert fleet(poor, node(7, rate, stake=10**4 * ETHER)).backed(dear, ether) is None
+    assert fleet(replace(poor, offer=replace(poor.offer, ask=199 * rate))).backed(dear, ether) is None
+    assert fleet(mine, small).backed(dear, ether) is fleet().backed(dear, ether) is None
 
 
 def test_open_in_words__posted_job_that_no_free_stake_backs__says_what_price_one_would_take() -> None:
     terms = replace(TERMS, ceiling=2 * 10**22)
     view: Any = SimpleNamespace(terms=terms, policy=POLICY, units=(), untouched=1)
     poor = fleet(node(3, 10**20, stake=2 * ETHER))
-    lower = poor.backed(terms, POLICY, Asset("ETH", 18))
+    lower = poor.backed(terms, Asset("ETH", 18))
     words = f"1 worker: 1 short of free stake for the bond -> 0 can take it; lower the price to {lower}, in a new job"
     assert open_in_words(poor, view, Asset("ETH", 18)) == (0, words)
 
@@ -375,7 +377,7 @@ def test_why__open_claim_below_the_nodes_ask__names_its_second() -> None:
     for window, claim in ((12, False), (0, True)):
         posted.terms = replace(posted.terms, match_window=window)
         seen = tuple(UnitView(unit, 0, 0) for unit in (running, waiting))
-        view = JobView(posted, POLICY, Header(touched=2, opened=NOW), (running, waiting), seen, 9, NOW)
+        view = JobView(posted, Header(touched=2, opened=NOW), (running, waiting), seen, 9, NOW)
         session: Any = SimpleNamespace(market=market, asset=Asset("ETH", 18))
         reads: Any = SimpleNamespace(session=session, look=lambda job, view=view: view)
         asked.clear()
@@ -402,7 +404,7 @@ def test_why__stake_that_is_short__says_the_bond_what_is_free_and_what_mends_it(
     poor = node(2, 1, stake=stake, state=NodeState(beat=NOW, seasoned=True, bond=bond))
     posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=TERMS, packed=())
     unit = Unit(State.OPEN, started=NOW)
-    view = JobView(posted, POLICY, None, (unit,), (UnitView(unit, 0, 0),), 9, NOW)
+    view = JobView(posted, None, (unit,), (UnitView(unit, 0, 0),), 9, NOW)
     session: Any = SimpleNamespace(
         market=SimpleNamespace(fit=lambda *_, **__: Gate.STAKE_SHORT),
         network=SimpleNamespace(node_parameters=SimpleNamespace(dead_after=900, minimum_stake=1)),
@@ -411,7 +413,7 @@ def test_why__stake_that_is_short__says_the_bond_what_is_free_and_what_mends_it(
     )
     reads: Any = SimpleNamespace(session=session, look=lambda job: view)
     (row,) = Workers(reads).gates("0x", poor)["units"]
-    lower = Fleet((poor,), NOW, 900, 1).backed(TERMS, POLICY, ether)
+    lower = Fleet((poor,), NOW, 900, 1).backed(TERMS, ether)
     binds = amount_at_least(BOND, ether)
     assert row["text"].startswith(f"it is short of free stake for the bond: a lease of it binds {binds}, and ")
     assert row["text"].endswith(said.format(lower)) and (lower is None) == bool(bond)

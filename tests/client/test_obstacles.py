@@ -85,7 +85,7 @@ def test_dearest_and_longest__one_more__is_not_covered(stake: int) -> None:
 def test_bond_at__job_whose_price_is_the_ask__is_its_bond() -> None:
     terms = test_gates.TERMS
     fee = auto_keeper_fee(formulas.unit_price(terms), test_gates.POLICY)
-    bond = formulas.bond(replace(terms, keeper_fee=fee), test_gates.POLICY)
+    bond = formulas.bond(replace(terms, keeper_fee=fee))
     assert bond_at(terms.ceiling, terms.max_seconds, test_gates.POLICY) == bond
 
 

@@ -488,7 +488,7 @@ def test_waiting_words__parents__say_whose_word_it_is_and_what_comes_too_late(pl
         "ended otherwise: failed: the program trapped"
     ]
     policy = words.unpack_policy(terms.policy)
-    last = formulas.expirable_from(terms, policy) - 1
+    last = formulas.expirable_from(terms) - 1
     # A newcomer's result is held for so long after it came.
     assert len(said(place.parent(RUNNING, deadline=last - policy.fresh_delay))) == 1
     (_, late) = said(place.parent(RUNNING, deadline=last - policy.fresh_delay + 1))
@@ -510,7 +510,7 @@ def test_latest_end__result_of_a_newcomer_at_the_deadline__is_settled_then(flags
             deadline=FAR, challenge_window=window, policy=words.pack_policy(policy), flags=flags, **judged
         )
         last = replace(RUNNING, state=State.SUBMITTED, mark=FAR, flags=UnitFlag.FRESH)
-        assert latest_end(terms) == formulas.settleable_from(terms, policy, last) == FAR + max(window, delay)
+        assert latest_end(terms) == formulas.settleable_from(terms, last) == FAR + max(window, delay)
 
 
 def test_submit__parent_that_fails_while_sources_are_stored__is_refused_before_it_is_paid(

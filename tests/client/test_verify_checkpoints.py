@@ -21,7 +21,7 @@ TERMS = build.terms(billing=Billing.METERED, checkpoint_every=2, max_seconds=600
 POLICY = words.unpack_policy(TERMS.policy)
 DONE = Unit(State.SETTLED, Outcome.OK, NodeId(2), 10**18, 1_000, 1_100, attempts=3, resume=2)
 KEPT = {2: Kept(40, 10**18, NodeId(1), 1), 1: Kept(30, 10**18, NodeId(3))}
-SECOND, FIRST = formulas.checkpoint_pays(TERMS, POLICY, DONE, KEPT)
+SECOND, FIRST = formulas.checkpoint_pays(TERMS, DONE, KEPT)
 JOB = b"\x07" * 32
 LOG: Any = None
 

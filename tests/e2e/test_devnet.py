@@ -151,7 +151,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     stage.sender(3).send(calls.submit(job, 0, b"\x11" * 32, b"\x22" * 32, Outcome.OK), key="submit")
     candidates = [Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0), Upkeep(UpkeepOp.LIVENESS, None, 1, 1)]
     # The node is new: its result waits, and it does not beat meanwhile.
-    due_at = formulas.settleable_from(terms, market.policy(), market.unit(job).unit)
+    due_at = formulas.settleable_from(terms, market.unit(job).unit)
     assert due_at == market.unit(job).unit.mark + market.policy().fresh_delay
     head = chain.head()
     if head.timestamp < due_at:

@@ -145,9 +145,7 @@ def test_top_up__unit_whose_first_node_left_a_checkpoint__every_coin_is_told(
 
     claim(place, terms, nodes, 1, resume=1)
     again = unit(place, terms)
-    assert again.mark - again.started == 900 + formulas.grace(
-        replace(terms, max_seconds=900), place.market.policies().policy
-    )
+    assert again.mark - again.started == 900 + formulas.grace(replace(terms, max_seconds=900))
     more = place.hearth("job", "top-up", name, "--time", "5m", "--again", "--json")
     assert more.code == 0, more.out + more.err
     second = formulas.top_up_amount(terms, again, 300)
@@ -157,7 +155,7 @@ def test_top_up__unit_whose_first_node_left_a_checkpoint__every_coin_is_told(
     act(place, OPERATORS[1], call)
     submitted = unit(place, terms)
     kept = place.market.kept(place.market.job_id(terms), 0, 1, 1)
-    (due,) = formulas.checkpoint_pays(terms, place.market.policies().policy, submitted, {1: kept})
+    (due,) = formulas.checkpoint_pays(terms, submitted, {1: kept})
     assert due.pay > due.fee >= 0 and due.node == nodes[0]
     accepted = place.hearth("job", "accept", job)
     assert accepted.code == 0, accepted.out + accepted.err

@@ -163,7 +163,7 @@ def test_keepers__a_result_settled_from_the_page__pays_who_signed(left: Left, se
     assert left.state(left.done) is State.SETTLED and len(wallet.sent) == 1
     block = left.place.rpc("eth_getTransactionReceipt", wallet.sent[0])["blockNumber"]
     second = int(left.place.rpc("eth_getBlockByNumber", block, False)["timestamp"], 16)
-    since = formulas.settleable_from(view.terms, view.policy, view.units[0])
+    since = formulas.settleable_from(view.terms, view.units[0])
     paid = left.credit(wallet.address) - before
     assert paid == formulas.settle_reward(view.terms, second - since)
     assert promised <= paid <= most

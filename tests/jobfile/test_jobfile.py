@@ -1323,7 +1323,7 @@ def test_terms_of__example__every_field() -> None:
     assert (terms.match_window, terms.max_attempts, terms.billing) == (12, 3, Billing.METERED)
     assert terms.flags is TermsFlag.NEWCOMERS
     assert (terms.judge, terms.judge_data, terms.challenge_window) == (ZERO_ADDRESS, 0, 0)
-    assert formulas.has_time(terms, POLICY, NOW)
+    assert formulas.has_time(terms, NOW)
 
 
 @pytest.mark.parametrize("verify", ["none", "{mode: none}", "{replicas: 1}"])

@@ -118,7 +118,7 @@ class League:
                 continue
             at, terms = (action.job, action.index), self.terms[action.job]
             unit, best = self.units.get(at, (Unit(state=State.OPEN), Best()))
-            read = formulas.with_lapse(unit, best, self.policy, self.now)
+            read = formulas.with_lapse(terms, unit, best, self.now)
             assert formulas.proposable(terms, read, self.now) and read.node != action.node
             best = Best(payee=self.config.payee, node=action.node, key=action.key)
             self.move(topic_of(Proposed), at, replace(read, mark=self.now + terms.match_window), best)

@@ -97,7 +97,7 @@ def job(
     **changes: object,
 ) -> JobRow:
     """Return a job with these units."""
-    row = JobRow(JobId(number.to_bytes(32, "big")), terms(salt=number, **changes), fleets.POLICY, rows, header, since)
+    row = JobRow(JobId(number.to_bytes(32, "big")), terms(salt=number, **changes), rows, header, since)
     return replace(row, parents=parents)
 
 
@@ -201,7 +201,6 @@ def some_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
 @st.composite
 def some_job(draw: st.DrawFn, number: int) -> JobRow:
     array, metered = draw(st.booleans()), draw(st.booleans())
-    policy = fleets.POLICY
     base = terms(
         salt=number,
         units=draw(st.sampled_from([2, 3, 1 << 20])) if array else 1,
@@ -210,7 +209,7 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
         flags=TermsFlag(draw(st.sampled_from([0, 4]))),
         billing=Billing.METERED if metered else Billing.FUEL,
     )
-    lasts = formulas.lease_seconds(base) + formulas.grace(base, policy)
+    lasts = formulas.lease_seconds(base) + formulas.grace(base)
     base = replace(base, deadline=NOW + lasts + draw(st.sampled_from([-700, -1, 0, 1, 3, 4, 700, 80_000])))
     header = None
     listed = draw(st.one_of(st.just([]), some_parents))
@@ -226,7 +225,7 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
         rows = (draw(some_unit(0, metered)),)
     since = NOW - draw(st.integers(0, 500))
     record, job_id = draw(some_record), JobId(number.to_bytes(32, "big"))
-    return JobRow(job_id, base, policy, rows, header, since, record, tuple(listed))
+    return JobRow(job_id, base, rows, header, since, record, tuple(listed))
 
 
 some_record = st.builds(

@@ -100,17 +100,17 @@ def refusal(action: Action, case: Case, now: int) -> str:
             if of.terms.flags & TermsFlag.PROVEN:
                 since = max(since, of.terms.deadline + of.terms.challenge_window)
             elif unit.flags & UnitFlag.FRESH:
-                since = max(since, unit.mark + of.policy.fresh_delay)
+                since = max(since, unit.mark + formulas.policy_of(of.terms).fresh_delay)
             if unit.state not in (State.SUBMITTED, State.DISPUTED) or now < since:
                 return "not submitted, or held"
         return "" if 0 < len(set(action.items)) == len(action.items) <= 64 else "bad batch"
     row = rows[action.job]
-    terms, policy = row.terms, row.policy
+    terms = row.terms
     if isinstance(action, Expire) and action.index != ALL:
         # A unit that was topped up needs as much time more.
         terms = replace(terms, max_seconds=terms.max_seconds + _row(row, action.index).unit.seconds)
     if isinstance(action, Expire):
-        if now + formulas.lease_seconds(terms) + formulas.grace(terms, policy) <= terms.deadline:
+        if now + formulas.lease_seconds(terms) + formulas.grace(terms) <= terms.deadline:
             return "time is left"
         if action.index == ALL:
             header = row.header
@@ -120,7 +120,7 @@ def refusal(action: Action, case: Case, now: int) -> str:
         return "" if _row(row, action.index).unit.state in (State.OPEN, State.BLOCKED) else "not open"
     if isinstance(action, Unlock):
         waits = row.header.waiting if row.header else row.units[0].unit.state == State.BLOCKED
-        if not waits or now + formulas.lease_seconds(terms) + formulas.grace(terms, policy) > terms.deadline:
+        if not waits or now + formulas.lease_seconds(terms) + formulas.grace(terms) > terms.deadline:
             return "not blocked, or no time left"
         if action.parents != row.parents or action.index != (ALL if row.header else 0):
             return "not as posted"
@@ -143,10 +143,10 @@ def refusal(action: Action, case: Case, now: int) -> str:
         unit, best = _row(row, action.index).unit, _row(row, action.index).best
     if row.header and (row.header.closed or action.index >= terms.leases):
         return "closed"
-    read = formulas.with_lapse(unit, best, policy, now)
+    read = formulas.with_lapse(terms, unit, best, now)
     if not formulas.proposable(terms, read, now):
         return "not proposable"
-    gate = formulas.fit(terms, policy, unit, best, nodes[action.node], now, IMMUTABLES)
+    gate = formulas.fit(terms, unit, best, nodes[action.node], now, IMMUTABLES)
     if gate != Gate.FITS:
         return gate.name
     seed = formulas.seed(row.id, action.index, unit.attempts)
@@ -154,7 +154,7 @@ def refusal(action: Action, case: Case, now: int) -> str:
     hot, offer = nodes[action.node].state, nodes[action.node].offer
     if action.key != formulas.key(formulas.score(terms.needs, terms.ceiling, rate, offer, hot), seed, action.node):
         return "wrong key"
-    live = formulas.has_live_proposal(unit, policy, now)
+    live = formulas.has_live_proposal(terms, unit, now)
     if live and (action.key <= best.key or action.node == best.node):
         return "not better"
     return "" if action.improves == live else "wrongly named"
@@ -234,14 +234,14 @@ def test_decide__proposals__name_the_node_that_a_plain_loop_names(case: Case) ->
     said = actions_of(decide(case.snapshot, FREE, NOW))
     first = next((one for one in said if isinstance(one, Propose)), None)
     reserved = any(
-        formulas.has_live_proposal(unit.unit, row.policy, NOW) for row in case.snapshot.jobs for unit in row.units
+        formulas.has_live_proposal(row.terms, unit.unit, NOW) for row in case.snapshot.jobs for unit in row.units
     )
     if first is None or reserved:
         return
     row = next(row for row in case.snapshot.jobs if row.id == first.job)
     touched = row.header.touched if row.header else 1
     unit = UnitRow(first.index, Unit(state=State.OPEN)) if first.index >= touched else _row(row, first.index)
-    want = plain.winner(case.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
+    want = plain.winner(case.nodes, row.terms, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
     assert want is not None
     assert (first.node, first.key) == (want.node, want.key)
 
@@ -258,7 +258,7 @@ def test_decide__any_market__unlocks_once_what_its_parents_let_it_and_what_pays(
         opened = row.header.opened if row.header else row.units[0].unit.started
         turn = max([opened, *(seen[one.job].since for one in row.parents)])
         turn += config.delay_of(unit_id(row.id, index))
-        in_time = formulas.has_time(row.terms, row.policy, NOW + config.latency)
+        in_time = formulas.has_time(row.terms, NOW + config.latency)
         pays = config.is_worth(row.terms.keeper_fee, unlocking_gas(len(row.parents)), case.snapshot.gas_price)
         ends = progress(row.parents, [seen[one.job].word for one in row.parents])
         if ends is not Progress.WAITS and in_time and pays and turn <= NOW:
@@ -401,8 +401,8 @@ def test_decide__node_that_has_not_answered__is_proposed_for_nothing_else() -> N
 
 def test_decide__time_for_a_proposal_but_not_for_its_ack__is_left() -> None:
     """The profit test: a deadline at which the proposal is taken, and no ack of it can be."""
-    lasts = formulas.lease_seconds(job().terms) + formulas.grace(job().terms, job().policy)
-    answered = NOW + job().terms.match_window + job().policy.ack_time
+    lasts = formulas.lease_seconds(job().terms) + formulas.grace(job().terms)
+    answered = NOW + job().terms.match_window + formulas.policy_of(job().terms).ack_time
     assert actions_of(decide(one_job(open_unit(), deadline=answered + lasts), FREE, NOW))
     said = decide(one_job(open_unit(), deadline=answered + lasts - 1), FREE, NOW)
     assert reason_for(said, NAME).startswith("no time is left for an ack before its deadline")
@@ -458,7 +458,7 @@ def test_decide__slot_taken_by_a_live_proposal__proposes_the_other_node() -> Non
 
 
 def test_decide__stake_for_one_lease_only__is_not_promised_twice() -> None:
-    lease_bond = formulas.bond(job().terms, job().policy)
+    lease_bond = formulas.bond(job().terms)
     nodes = (node(1, slots=5, stake=lease_bond + 1),)
     rows = (job(open_unit(), number=1), job(open_unit(), number=2))
     said = decide(case_of(nodes, rows).snapshot, FREE, NOW)
@@ -469,7 +469,7 @@ def test_decide__unit_past_its_lease__reclaims_with_the_growing_reward() -> None
     running = open_unit(state=State.RUNNING, node=NodeId(1), mark=NOW - 100, started=NOW - 1_000)
     (action,) = decide(one_job(running, keeper_fee=80), FREE, NOW)
     assert isinstance(action, Reclaim)
-    lease_bond = formulas.bond(job(keeper_fee=80).terms, job().policy)
+    lease_bond = formulas.bond(job(keeper_fee=80).terms)
     assert action.reward == min(lease_bond // 10 // 4, 10 * 1_500 // 1_000)
 
 
@@ -532,7 +532,7 @@ def test_decide__unit_that_nobody_has_proven__pays_a_part_of_its_slash() -> None
     proven = {"judge": OTHER, "challenge_window": 60, "flags": TermsFlag.PROVEN}
     row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW), **proven)
     config = replace(FREE, max_loss=0, coin_price=1_800_000_000_000_000)
-    slash = formulas.slash_of(row.terms, row.policy)
+    slash = formulas.slash_of(row.terms)
     assert slash // 4 < row.terms.keeper_fee // 2, "the slash is what bounds it once the ramp has grown"
     late = NOW + 86_400 + 60 + 600
     (said,) = actions_of(decide(case_of((node(1),), (row,)).snapshot, config, late))
@@ -564,7 +564,7 @@ def test_decide__results_made_of_many_checkpoints__fill_a_batch_by_their_gas() -
 
 def test_decide__unit_that_was_topped_up__expires_by_the_time_that_it_needs() -> None:
     """Its seconds and the grace of them end before the deadline that much sooner; the reward is the same."""
-    more, floor = open_unit(seconds=5_000), job().policy.grace_floor
+    more, floor = open_unit(seconds=5_000), formulas.policy_of(job().terms).grace_floor
     terms = {"billing": Billing.METERED, "max_seconds": 60, "deadline": NOW + 5_060 + max(floor, 506)}
     assert not any(isinstance(one, Expire) for one in decide(one_job(more, **terms), FREE, NOW))
     (said,) = actions_of(decide(one_job(more, **terms), FREE, NOW + 1))
@@ -673,7 +673,7 @@ def test_decide__parent_that_ended__opens_or_refunds_by_its_condition(
 @pytest.mark.parametrize("row", [job(BLOCKED, parents=TWO), job(header=WAITING, units=9, parents=TWO)])
 def test_decide__job_that_waits_without_time__is_expired_and_not_unlocked(row: JobRow) -> None:
     row = replace(row, terms=replace(row.terms, deadline=NOW + 400))
-    expirable = formulas.expirable_from(row.terms, row.policy)
+    expirable = formulas.expirable_from(row.terms)
     snapshot, config = family(row, ENDED, ENDED), replace(FREE, latency=3)
     assert isinstance(decide(snapshot, config, expirable - 4)[0], Unlock)
     for late in (expirable - 3, expirable - 1):

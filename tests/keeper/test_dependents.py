@@ -29,7 +29,7 @@ from tests.keeper.test_index import config_of, send, snapshot_of
 from tests.kit.evm import Evm
 from tests.kit.world import World
 
-OVER = formulas.expirable_from(job().terms, job().policy)
+OVER = formulas.expirable_from(job().terms)
 PAYING = replace(FREE, max_loss=0, coin_price=10**18)
 """A keeper that loses nothing, at one base unit per wei."""
 ALWAYS, SUCCESS = Condition.ALWAYS, Condition.SUCCESS
@@ -283,7 +283,7 @@ def test_profit__submitter_who_cancels_the_child_for_it__spends_more_gas_than_ke
     packed = pack_parents([Parent(world.id_of(array), ALWAYS)])
     child = world.terms(parents_hash=parents_hash(packed))
     his = world.post_receipt(child, parents=packed).gas_used
-    world.evm.at(formulas.expirable_from(array, world.policy))
+    world.evm.at(formulas.expirable_from(array))
     theirs = sum(world.expire(array, index).gas_used for index in range(HOPED_ENDS))
     his += world.cancel(child).gas_used
     assert theirs <= HOPED_ENDS * EXPIRE_GAS <= his
@@ -309,7 +309,7 @@ def test_submitter__who_has_many_units_to_cancel__is_not_spared_it_by_keepers(gh
     waits = [(one, ALWAYS) for one in arrays]
     fee = price_of(1, 15) * price
     dependent = world.post_after(*waits, *nobody, keeper_fee=fee, max_attempts=1)
-    world.evm.at(formulas.expirable_from(arrays[0], world.policy))
+    world.evm.at(formulas.expirable_from(arrays[0]))
     follower = Follower(world, world.keeper)
     follower.follow()
     config = replace(config_of(world), max_loss=0)

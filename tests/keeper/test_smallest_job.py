@@ -44,12 +44,12 @@ def with_unit(unit: UnitRow, count: int = 1) -> Make:
 def smallest(market: smallest_job.Market, fee: int, number: int, unit: UnitRow, deadline: int = 0) -> JobRow:
     terms = replace(market.terms(fee), match_window=12, deadline=deadline or NOW + 86_400, max_attempts=8)
     row = job(unit, number=number)
-    return replace(row, terms=terms, policy=market.policy)
+    return replace(row, terms=terms)
 
 
 def expired(market: smallest_job.Market, fee: int) -> list[JobRow]:
     row = smallest(market, fee, 1, open_unit())
-    late = NOW - LATE - formulas.expirable_from(row.terms, row.policy)
+    late = NOW - LATE - formulas.expirable_from(row.terms)
     return [replace(row, terms=replace(row.terms, deadline=row.terms.deadline + late))]
 
 

@@ -90,7 +90,7 @@ def test_child__of_an_array_that_is_over__is_opened_by_a_keeper(condition: Condi
     world.ack(array, 0)
     world.submit(array, 0)
     world.settle(array, 0)
-    over = formulas.expirable_from(array, world.policy)
+    over = formulas.expirable_from(array)
     world.evm.at(over - 1)
     world.nodes.send.beat(strangers, sender=world.stranger)
     if touches:
@@ -114,7 +114,7 @@ def test_expire__touched_units_of_an_array_that_is_waited_for__share_what_the_un
     array = job(units[0].unit, number=1, units=touched)
     array = replace(array, units=units, header=Header(touched=touched, leases=touched))
     dependent = job(BLOCKED, number=2, parents=(Parent(array.id, Condition.ALWAYS),))
-    over = formulas.expirable_from(array.terms, array.policy)
+    over = formulas.expirable_from(array.terms)
     dependent = replace(dependent, terms=replace(dependent.terms, deadline=over + 10**6, keeper_fee=4 * EXPIRE_GAS))
     seen = {array.id: ParentWord(words.pack_header(array.header or Header()), 0)}
     config = replace(FREE, max_loss=0, coin_price=10**18)

@@ -280,7 +280,7 @@ class Bench:
 
         terms = self.terms()
         world.post(terms)
-        world.evm.at(formulas.expirable_from(terms, world.policy) + 1)
+        world.evm.at(formulas.expirable_from(terms) + 1)
         note("expire", "Expired", world.expire(terms))
 
     def checkpoints(self, record: bool) -> None:
@@ -360,7 +360,7 @@ class Bench:
             world.nodes.send.beat(node, sender=self.other_operator)
             terms = self._submitted(node, deadline=world.evm.now + w.DAY)
             if key == "rule_reject":
-                part = formulas.bond(terms, world.policy) // 10
+                part = formulas.bond(terms) // 10
                 given = [share(who, part) for who in (world.submitter, world.keeper, self.other_owner)]
                 note(key, "Rejected", world.rule(terms, Verdict.REJECT, shares=(given[0], given[1], given[2])))
             else:
@@ -576,7 +576,7 @@ def _end_array(bench: Bench, found: dict[str, int]) -> None:
     found["CLOSE"] = world.close(terms, 0).gas_used
     world.evm.warp(w.DEAD_AFTER)
     found["RECLAIM"] = world.reclaim(terms, 1).gas_used
-    world.evm.at(formulas.expirable_from(terms, world.policy) + 1)
+    world.evm.at(formulas.expirable_from(terms) + 1)
     found["EXPIRE"] = world.expire(terms, SENTINEL).gas_used
 
 

@@ -163,7 +163,7 @@ class Model:
     def bond_of(self, node: NodeId) -> int:
         """Return the sum of bonds that a node's unended leases reserve."""
         return sum(
-            formulas.bond(job.terms, self.policy)
+            formulas.bond(job.terms)
             for job in self.jobs.values()
             for unit in job.units.values()
             if unit.node == node and unit.state in (State.RUNNING, State.CLOSING, State.SUBMITTED, State.DISPUTED)
@@ -274,7 +274,7 @@ class Model:
         if terms.replicas > 1:
             refuse_if(not terms.flags & TermsFlag.PROVEN, "jobs: replicas need a judge")
             refuse_if(terms.units != 1, "jobs: units out of range")
-        refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: deadline too near")
+        refuse_if(not formulas.has_time(terms, self.now), "jobs: deadline too near")
         every = terms.checkpoint_every
         timed = terms.billing == Billing.METERED and every >= self.policy.min_checkpoint
         refuse_if(every != 0 and not timed, "jobs: checkpoint out of range")
@@ -305,7 +305,7 @@ class Model:
             refuse_if(unit.mark != 0 and self.now >= unit.mark, "jobs: window over")
             refuse_if(unit.node == node, "jobs: node excluded")
             whole = formulas.topped(terms, unit)
-            refuse_if(not formulas.has_time(whole, self.policy, self.now), "jobs: no time left")
+            refuse_if(not formulas.has_time(whole, self.now), "jobs: no time left")
             self._may_run(job, node)
             record = self._gated(job, node, job.terms.ceiling)
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
@@ -352,7 +352,7 @@ class Model:
                 if stored.mark:
                     opens.append(stored.mark + self.policy.ack_time)
             refuse_if(unit.lapses == 0 and unit.node == node, "jobs: node excluded")
-            ceiling = formulas.claim_ceiling(job.terms, self.policy, self.now - max(opens))
+            ceiling = formulas.claim_ceiling(job.terms, self.now - max(opens))
             self._start(sender, job, at, unit, node, 0, ceiling, resume_from)
         return at
 
@@ -413,7 +413,7 @@ class Model:
         unit = self._leased(job, at)
         refuse_if(outcome < Outcome.BAD_INPUT, "jobs: outcome out of range")
         if unit.state == State.RUNNING:
-            late = self.now >= formulas.declinable_until(job.terms, self.policy, unit)
+            late = self.now >= formulas.declinable_until(job.terms, unit)
             refuse_if(late, "jobs: too late to decline")
             refuse_if(self.now >= self._due(unit), "jobs: reclaimable")
         hot = self._operated(sender, unit.node).state
@@ -435,9 +435,9 @@ class Model:
         refuse_if(self.now >= self._due(unit), "jobs: reclaimable")
         hot = self._operated(sender, unit.node).state
         self._hot(unit.node, replace(hot, busy=hot.busy - 1, bond=hot.bond - self._bond(job)))
-        fee = formulas.whole_fee(job.terms, self.policy, unit)
+        fee = formulas.whole_fee(job.terms, unit)
         self._fail(unit.node, reputation.fee_weight(fee, self.parameters.fee_reference))
-        self._burn(unit.node, formulas.give_up_burn(job.terms, self.policy))
+        self._burn(unit.node, formulas.give_up_burn(job.terms))
         self._lose(job, at, unit)
 
     def accept(self, sender: str, job: Job, index: int) -> None:
@@ -473,7 +473,7 @@ class Model:
         unit = self._stored(job, at)
         refuse_if(unit.state != State.CLOSING, "jobs: not closing")
         refuse_if(self.now < unit.mark, "jobs: notice still running")
-        pay = formulas.pay_at_close(job.terms, self.policy, unit)
+        pay = formulas.pay_at_close(job.terms, unit)
         reward = formulas.settle_reward(job.terms, self.now - unit.mark)
         node = self.nodes[unit.node]
         self._hot(unit.node, replace(node.state, busy=node.state.busy - 1, bond=node.state.bond - self._bond(job)))
@@ -485,16 +485,16 @@ class Model:
         refuse_if(unit.state != State.RUNNING, "jobs: not running")
         due = self._due(unit)
         refuse_if(self.now < due, "jobs: not reclaimable yet")
-        slash = formulas.slash_of(job.terms, self.policy)
+        slash = formulas.slash_of(job.terms)
         reward = formulas.reclaim_reward(job.terms, slash, self.now - due)
-        fee = formulas.whole_fee(job.terms, self.policy, unit)
+        fee = formulas.whole_fee(job.terms, unit)
         self._lose(job, at, unit)
         self._slash(unit.node, self._bond(job), slash, reward, formulas.tip_to_burn(job.terms, unit), fee, sender)
 
     def expire(self, sender: str, job: Job, index: int) -> None:
         everything = index == SENTINEL and job.header is not None
         unit = Unit() if everything else self._stored(job, self._at(job, index))
-        due = formulas.expirable_from(formulas.topped(job.terms, unit), self.policy)
+        due = formulas.expirable_from(formulas.topped(job.terms, unit))
         refuse_if(self.now < due, "jobs: not expired")
         if everything:
             reward = formulas.expire_reward(job.terms, None, self.now - due)
@@ -510,7 +510,7 @@ class Model:
 
     def unlock(self, sender: str, job: Job, parents: tuple[bytes, ...]) -> None:
         refuse_if(not self.is_blocked(job), "jobs: not blocked")
-        refuse_if(not formulas.has_time(job.terms, self.policy, self.now), "jobs: no time left")
+        refuse_if(not formulas.has_time(job.terms, self.now), "jobs: no time left")
         refuse_if(parents_hash(parents) != job.terms.parents_hash, "jobs: parents not as hashed")
         ends = [(self.ended(parent.job), parent.condition) for parent in unpack_parents(parents)]
         fee = formulas.unlock_fee(job.terms)
@@ -559,7 +559,7 @@ class Model:
         if verdict == Verdict.RELEASE:
             self._write(job, at, replace(unit, state=State.SUBMITTED))
         elif verdict == Verdict.CONFIRM:
-            early = bool(unit.flags & UnitFlag.FRESH) and self.now < formulas.fresh_until(self.policy, unit)
+            early = bool(unit.flags & UnitFlag.FRESH) and self.now < formulas.fresh_until(job.terms, unit)
             refuse_if(early, "jobs: too early to settle")
             if fields != (0, 0):
                 unit = self._found(unit, *fields)
@@ -578,7 +578,7 @@ class Model:
             self._refund(job, at, unit, State.REFUNDED)
         else:
             self._free(job, unit)
-            held, pay = formulas.unit_holds(job.terms, unit), formulas.pay_at_void(job.terms, self.policy, unit)
+            held, pay = formulas.unit_holds(job.terms, unit), formulas.pay_at_void(job.terms, unit)
             self._pay_out(job, at, unit, State.REFUNDED, pay, None, 0, held)
 
     # ---- governance ----
@@ -627,7 +627,7 @@ class Model:
         return True
 
     def _bond(self, job: Job) -> int:
-        return formulas.bond(job.terms, self.policy)
+        return formulas.bond(job.terms)
 
     def _pause(self, last: int, reason: str) -> int:
         refuse_if(last != 0 and self.now < last + 23 * 86_400, reason)
@@ -660,7 +660,7 @@ class Model:
         return job.units.get(at, Unit())
 
     def _read(self, job: Job, at: int) -> Unit:
-        return formulas.with_lapse(self._stored(job, at), job.best.get(at, Best()), self.policy, self.now)
+        return formulas.with_lapse(job.terms, self._stored(job, at), job.best.get(at, Best()), self.now)
 
     def _open(self, job: Job, index: int) -> int:
         if job.header is None:
@@ -687,7 +687,7 @@ class Model:
         refuse_if(record is None, "nodes: not live")
         assert record is not None
         market = self.parameters
-        ask = formulas.ask_of(job.terms, self.policy)._replace(ceiling=ceiling)
+        ask = formulas.ask_of(job.terms)._replace(ceiling=ceiling)
         gate = formulas.node_gate(record, ask, self.now, market.dead_after, market.minimum_stake)
         refuse_if(gate != Gate.FITS, GATE_REASONS.get(gate, ""))
         return record
@@ -698,7 +698,7 @@ class Model:
         refuse_if(resume_from != 0 and resume_from not in job.kept.get(at, {}), "jobs: no such checkpoint")
         terms = formulas.topped(job.terms, unit)
         refuse_if(sender.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
-        refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
+        refuse_if(not formulas.has_time(terms, self.now), "jobs: no time left")
         self._may_run(job, node)
         self._operated(sender, node)
         if rate:
@@ -722,7 +722,7 @@ class Model:
                 bond=hot.bond + self._bond(job),
             ),
         )
-        lease_end = self.now + formulas.lease_seconds(terms) + formulas.grace(terms, self.policy)
+        lease_end = self.now + formulas.lease_seconds(terms) + formulas.grace(terms)
         fuel = UnitFlag.FUEL if terms.billing == Billing.FUEL else UnitFlag(0)
         marks = UnitFlag.ACKED if rate else UnitFlag(0)
         if not hot.seasoned:
@@ -757,7 +757,7 @@ class Model:
     def _may_reopen(self, job: Job, unit: Unit) -> bool:
         if unit.attempts >= job.terms.max_attempts or (job.header is not None and job.header.closed):
             return False
-        return formulas.has_time(formulas.topped(job.terms, unit), self.policy, self.now)
+        return formulas.has_time(formulas.topped(job.terms, unit), self.now)
 
     def _reopen(self, job: Job, at: int, unit: Unit) -> None:
         opened = Unit(
@@ -801,13 +801,13 @@ class Model:
         if settler is None:
             self._pay_for(job, at, unit, None, 0, not unit.flags & UnitFlag.FRESH)
             return ""
-        since = formulas.settleable_from(job.terms, self.policy, unit)
+        since = formulas.settleable_from(job.terms, unit)
         if self.now < since:
             return "jobs: too early to settle"
         if job.terms.flags & TermsFlag.PROVEN:
-            slash = formulas.slash_of(job.terms, self.policy)
+            slash = formulas.slash_of(job.terms)
             reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
-            fee = formulas.whole_fee(job.terms, self.policy, unit)
+            fee = formulas.whole_fee(job.terms, unit)
             self._refund(job, at, unit, State.REFUNDED)
             self._slash(unit.node, self._bond(job), slash, reward, 0, fee, settler, busy=0)
         else:
@@ -836,7 +836,7 @@ class Model:
             self._hot(unit.node, reputation.observe(self.nodes[unit.node].state, True, weight, self.now))
             self._fail(reputation.accused_at_settle(job.accused.get(at, Accused()), unit), weight)
         left = formulas.unit_holds(job.terms, unit)
-        for earned in formulas.checkpoint_pays(job.terms, self.policy, unit, job.kept.get(at, {})):
+        for earned in formulas.checkpoint_pays(job.terms, unit, job.kept.get(at, {})):
             self.checkpoints["paid" if earned.node in self.nodes else "left"] += 1
             if earned.node in self.nodes:
                 self._pay(job, self.nodes[earned.node].owner, earned.pay - earned.fee)

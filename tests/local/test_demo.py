@@ -70,7 +70,7 @@ def test_newcomers__its_units__go_to_one_worker_on_probation_that_has_more_of_th
 
 def test_spoilt__its_tries__outlast_the_time_in_which_it_goes_back_for_nothing() -> None:
     seconds = load_spec(EXAMPLES / SPOILT / "job.yaml").spec.max_seconds
-    free = formulas.declinable_until(build.terms(max_seconds=seconds), POLICY, Unit(state=State.RUNNING, started=0))
+    free = formulas.declinable_until(build.terms(max_seconds=seconds), Unit(state=State.RUNNING, started=0))
     # The executor's pause after each try, and the second before a deadline that a transaction takes at least.
     assert sum(2**tried for tried in range(1, MAX_TRIES + 1)) >= free - 1
 

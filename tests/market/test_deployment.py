@@ -333,7 +333,7 @@ def test_for_asset__by_value__is_taken_by_the_contracts(profile: Any, decimals: 
     policy = scaled.policy
     assert min(policy.min_keeper_fee // 8, policy.min_price * policy.fee_bps // 10_000) >= 1
     least = world.terms(keeper_fee=policy.min_keeper_fee, max_seconds=1, ceiling=1)
-    assert formulas.slash_of(least, policy) // 4 >= 1
+    assert formulas.slash_of(least) // 4 >= 1
     assert 1 <= parameters.liveness_fee <= parameters.minimum_stake
 
 

@@ -320,7 +320,7 @@ def test_statuses__short_page__is_no_answer(rig: Rig) -> None:
 @pytest.mark.parametrize("count", [0, 1, PAGE, PAGE + 3])
 def test_gates__of_every_node__come_in_pages(rig: Rig, count: int) -> None:
     asked: list[tuple[int, int]] = []
-    ask = formulas.ask_of(TERMS, DEVNET.policy)
+    ask = formulas.ask_of(TERMS)
 
     def page(call: Call, block: Block) -> bytes:
         decoded = codec("Lens").decode_input(call.data)

@@ -15,7 +15,6 @@ from eth_abi.abi import encode
 
 from hearth.base.errors import ChainError
 from hearth.market.calls import Upkeep, UpkeepOp
-from hearth.market.profiles import DEVNET
 from hearth.market.reads import Market, UnitView, job_of
 from hearth.protocol import words
 from hearth.protocol.formulas import ask_of
@@ -120,7 +119,7 @@ def test_gates__gate_that_no_contract_has__is_the_providers_fault() -> None:
     for code in (0, max(Gate) + 1):
         rig.answer("Lens", "gates", ["uint256[]"], [[code]])
         with nullcontext() if code == 0 else pytest.raises(ChainError, match="no contract writes"):
-            assert rig.market.gates(ask_of(build.terms(), DEVNET.policy)) == [Gate.FITS]
+            assert rig.market.gates(ask_of(build.terms())) == [Gate.FITS]
 
 
 def test_check_upkeep__operation_that_no_contract_has__is_the_providers_fault() -> None:

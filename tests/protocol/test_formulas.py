@@ -80,23 +80,6 @@ def _hots(*, last: int = LAST) -> st.SearchStrategy[NodeState]:
     )
 
 
-TERMS = st.builds(
-    Terms,
-    submitter=st.just("0x" + "11" * 20),
-    salt=st.just(0),
-    spec=st.just(b"\x01" * 32),
-    needs=st.just(Needs()),
-    ceiling=_lane(80, least=1),
-    max_seconds=_lane(24, least=1),
-    deadline=_lane(40),
-    keeper_fee=_lane(80),
-    policy=st.just(0),
-    max_attempts=st.integers(1, 8),
-    billing=st.sampled_from(Billing),
-    flags=st.sampled_from([TermsFlag(0), TermsFlag.NEWCOMERS, TermsFlag.PROVEN]),
-    challenge_window=_lane(24),
-    bond_bps=_lane(24),
-)
 CODES = st.builds(lambda mantissa, exponent: mantissa * 10**exponent, st.integers(0, 1023), st.integers(0, 31))
 POLICIES = st.builds(
     replace,
@@ -112,6 +95,23 @@ POLICIES = st.builds(
     grace_floor=_lane(12),
     start_fee_seconds=_lane(12),
 )
+TERMS = st.builds(
+    Terms,
+    submitter=st.just("0x" + "11" * 20),
+    salt=st.just(0),
+    spec=st.just(b"\x01" * 32),
+    needs=st.just(Needs()),
+    ceiling=_lane(80, least=1),
+    max_seconds=_lane(24, least=1),
+    deadline=_lane(40),
+    keeper_fee=_lane(80),
+    policy=st.builds(words.pack_policy, POLICIES),
+    max_attempts=st.integers(1, 8),
+    billing=st.sampled_from(Billing),
+    flags=st.sampled_from([TermsFlag(0), TermsFlag.NEWCOMERS, TermsFlag.PROVEN]),
+    challenge_window=_lane(24),
+    bond_bps=_lane(24),
+)
 # Its deadline and its window have the highest bits of their lanes.
 PROVEN_LATE = Terms(
     submitter="0x" + "11" * 20,
@@ -122,7 +122,7 @@ PROVEN_LATE = Terms(
     max_seconds=1,
     deadline=U[40],
     keeper_fee=0,
-    policy=0,
+    policy=words.pack_policy(POLICY),
     flags=TermsFlag.PROVEN,
     challenge_window=U[24],
 )
@@ -149,19 +149,20 @@ def test_holds__equal(terms: Terms, tips: int) -> None:
     assert _arithmetic().call.holds(*_money_limits(terms), words.pack_unit(unit)) == formulas.unit_holds(terms, unit)
 
 
-@given(TERMS, POLICIES)
-def test_bond__equal(terms: Terms, policy: Policy) -> None:
-    found = _arithmetic().call.bond(*_money_limits(terms), words.pack_policy(policy))
-    assert found == formulas.bond(terms, policy) >= formulas.base_bond(terms, policy)
-    slash = _arithmetic().call.slash(*_money_limits(terms), words.pack_policy(policy))
-    assert slash == formulas.slash_of(terms, policy) == formulas.slash_of(replace(terms, bond_bps=0), policy)
+@given(TERMS)
+def test_bond__equal(terms: Terms) -> None:
+    found = _arithmetic().call.bond(*_money_limits(terms), terms.policy)
+    assert found == formulas.bond(terms) >= formulas.base_bond(terms)
+    slash = _arithmetic().call.slash(*_money_limits(terms), terms.policy)
+    assert slash == formulas.slash_of(terms) == formulas.slash_of(replace(terms, bond_bps=0))
 
 
-@given(TERMS, POLICIES, st.integers(-1, 1))
-def test_ask__equal(terms: Terms, policy: Policy, beside: int) -> None:
+@given(TERMS, st.integers(-1, 1))
+def test_ask__equal(terms: Terms, beside: int) -> None:
+    policy = formulas.policy_of(terms)
     for level in (policy, replace(policy, probation_price=_near(formulas.price(terms), beside))):
         posted = replace(terms, policy=words.pack_policy(level))
-        ask = formulas.ask_of(posted, level)
+        ask = formulas.ask_of(posted)
         found = _arithmetic().call.ask(words.pack_terms(posted))
         assert tuple(found) == (words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation)
 
@@ -174,20 +175,23 @@ def _near(amount: int, beside: int) -> int:
     return max(0, mantissa + beside) * 10**exponent
 
 
-@given(TERMS, POLICIES, _lane(80), _lane(24), _lane(24), _lane(40))
-def test_pay_at_settle__equal(terms: Terms, policy: Policy, rate: int, used: int, elapsed: int, started: int) -> None:
+@given(TERMS, _lane(80), _lane(24), _lane(24), _lane(40))
+def test_pay_at_settle__equal(terms: Terms, rate: int, used: int, elapsed: int, started: int) -> None:
+    policy = formulas.policy_of(terms)
     started = min(started, U[40] - elapsed)
+    used = min(used, U[24] - terms.max_seconds)
     unit = Unit(state=State.SUBMITTED, rate=rate, started=started, mark=started + elapsed, seconds=used)
     contract = _arithmetic().call
+    whole = _money_limits(formulas.topped(terms, unit))  # the contracts hand in limits with what was bought
     billed = formulas.billed_seconds(terms, unit)
-    pay = contract.pay(*_money_limits(terms), words.pack_unit(unit), billed)
-    assert pay == formulas.pay_at_settle(terms, unit) <= formulas.price(terms)
-    assert contract.fee(pay, words.pack_policy(policy)) == formulas.fee_of(pay, policy)
-    closing = min(elapsed, terms.max_seconds) + policy.start_fee_seconds
-    found = contract.pay(*_money_limits(terms), words.pack_unit(unit), closing)
-    assert found == formulas.pay_at_close(terms, policy, replace(unit, state=State.CLOSING))
-    found = contract.pay(*_money_limits(terms), words.pack_unit(unit), policy.start_fee_seconds)
-    assert found == formulas.pay_at_void(terms, policy, unit)
+    pay = contract.pay(*whole, words.pack_unit(unit), billed)
+    assert pay == formulas.pay_at_settle(terms, unit) <= formulas.price(formulas.topped(terms, unit))
+    assert contract.fee(pay, terms.policy) == formulas.fee_of(pay, policy)
+    closing = min(elapsed, formulas.lease_seconds(formulas.topped(terms, unit))) + policy.start_fee_seconds
+    found = contract.pay(*whole, words.pack_unit(unit), closing)
+    assert found == formulas.pay_at_close(terms, replace(unit, state=State.CLOSING))
+    found = contract.pay(*whole, words.pack_unit(unit), policy.start_fee_seconds)
+    assert found == formulas.pay_at_void(terms, unit)
 
 
 @given(_lane(80), st.one_of(st.integers(0, 1_200), st.integers(0, 2**40)))
@@ -214,50 +218,46 @@ def test_amount__equal(code: int) -> None:
     assert _arithmetic().call.amount(code) == words.decode_amount(code)
 
 
-@given(TERMS, POLICIES)
-def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
-    found = _arithmetic().call.lease_time(_money_limits(terms)[1], words.pack_policy(policy))
-    assert found == formulas.lease_seconds(terms) + formulas.grace(terms, policy)
+@given(TERMS)
+def test_lease_time__equal(terms: Terms) -> None:
+    found = _arithmetic().call.lease_time(_money_limits(terms)[1], terms.policy)
+    assert found == formulas.lease_seconds(terms) + formulas.grace(terms)
 
 
 @given(
     TERMS,
-    POLICIES,
     _lane(40),
     st.sampled_from([UnitFlag(0), UnitFlag.FRESH, UnitFlag.FRESH | UnitFlag.ACCUSED]),
     st.sampled_from([State.SUBMITTED, State.DISPUTED]),
 )
-@example(PROVEN_LATE, POLICY, 1, UnitFlag(0), State.SUBMITTED)
-def test_settleable_from__equal(terms: Terms, policy: Policy, mark: int, flags: UnitFlag, state: State) -> None:
+@example(PROVEN_LATE, 1, UnitFlag(0), State.SUBMITTED)
+def test_settleable_from__equal(terms: Terms, mark: int, flags: UnitFlag, state: State) -> None:
     unit = Unit(state=state, mark=mark, flags=flags)
     for posted in (terms, replace(terms, deadline=mark, challenge_window=0)):
-        found = _arithmetic().call.settleable_from(
-            _money_limits(posted)[1], words.pack_policy(policy), words.pack_unit(unit)
-        )
-        assert found == formulas.settleable_from(posted, policy, unit) >= formulas.challenge_end(posted, unit)
+        found = _arithmetic().call.settleable_from(_money_limits(posted)[1], terms.policy, words.pack_unit(unit))
+        assert found == formulas.settleable_from(posted, unit) >= formulas.challenge_end(posted, unit)
 
 
-@given(TERMS, POLICIES, _lane(40))
-def test_declinable_until__equal(terms: Terms, policy: Policy, started: int) -> None:
+@given(TERMS, _lane(40))
+def test_declinable_until__equal(terms: Terms, started: int) -> None:
+    policy = formulas.policy_of(terms)
     unit = Unit(state=State.RUNNING, started=started)
-    found = _arithmetic().call.declinable_until(
-        _money_limits(terms)[1], words.pack_policy(policy), words.pack_unit(unit)
-    )
-    assert found == formulas.declinable_until(terms, policy, unit)
+    found = _arithmetic().call.declinable_until(_money_limits(terms)[1], terms.policy, words.pack_unit(unit))
+    assert found == formulas.declinable_until(terms, unit)
     assert started + policy.fetch_floor <= found <= started + max(policy.fetch_floor, 3_600)
 
 
-@given(TERMS, POLICIES, _lane(80))
-def test_whole_fee__equal(terms: Terms, policy: Policy, rate: int) -> None:
+@given(TERMS, _lane(80))
+def test_whole_fee__equal(terms: Terms, rate: int) -> None:
     unit = Unit(state=State.RUNNING, rate=rate)
     found = _arithmetic().call.whole_fee(
-        formulas.price(terms), words.pack_unit(unit), _money_limits(terms)[1], words.pack_policy(policy)
+        formulas.price(terms), words.pack_unit(unit), _money_limits(terms)[1], terms.policy
     )
-    assert found == formulas.whole_fee(terms, policy, unit)
+    assert found == formulas.whole_fee(terms, unit)
 
 
-@given(TERMS, POLICIES)
-def test_burns__cover_the_tip(terms: Terms, policy: Policy) -> None:
+@given(TERMS)
+def test_burns__cover_the_tip(terms: Terms) -> None:
     """What a match paid its proposer is never more than its node loses, however the lease ends without a result."""
     tip = formulas.tip(terms)
     assert _arithmetic().call.tip(_money_limits(terms)[0]) == tip
@@ -265,8 +265,8 @@ def test_burns__cover_the_tip(terms: Terms, policy: Policy) -> None:
         unit = Unit(state=State.RUNNING, flags=flags)
         found = _arithmetic().call.tip_to_burn(_money_limits(terms)[0], words.pack_unit(unit))
         assert found == formulas.tip_to_burn(terms, unit)
-    slash, burn = formulas.slash_of(terms, policy), formulas.give_up_burn(terms, policy)
-    assert 16 * tip <= formulas.base_bond(terms, policy) <= formulas.bond(terms, policy)
+    slash, burn = formulas.slash_of(terms), formulas.give_up_burn(terms)
+    assert 16 * tip <= formulas.base_bond(terms) <= formulas.bond(terms)
     assert tip <= burn <= slash
     for overdue in (0, 200, 600, 10**6):
         reward = formulas.reclaim_reward(terms, slash, overdue)
@@ -304,37 +304,41 @@ def test_with_lapse__equal(
     contract, word = _arithmetic().call, words.pack_unit(unit)
     if contract.has_lapsed(word, words.pack_policy(policy), now):
         word = contract.drop(word, words.pack_best(best))
-    assert words.unpack_unit(word) == formulas.with_lapse(unit, best, policy, now)
+    terms = replace(PROVEN_LATE, policy=words.pack_policy(policy))
+    assert words.unpack_unit(word) == formulas.with_lapse(terms, unit, best, now)
 
 
-@given(TERMS, POLICIES, st.integers(0, 2), _lane(40), _lane(40), st.integers(0, 2))
-def test_claims_from__equal(terms: Terms, policy: Policy, window: int, started: int, mark: int, lapses: int) -> None:
+@given(TERMS, st.integers(0, 2), _lane(40), _lane(40), st.integers(0, 2))
+def test_claims_from__equal(terms: Terms, window: int, started: int, mark: int, lapses: int) -> None:
+    policy = formulas.policy_of(terms)
     terms = replace(terms, match_window=12 * window)
     for last in (mark, started + policy.open_claim_after, 0):
         unit = Unit(state=State.OPEN, started=started, mark=min(last, U[40]), lapses=lapses)
-        found = _arithmetic().call.claims_from(
-            words.pack_unit(unit), _money_limits(terms)[1], words.pack_policy(policy)
-        )
-        assert found == formulas.claims_from(terms, policy, unit)
+        found = _arithmetic().call.claims_from(words.pack_unit(unit), _money_limits(terms)[1], terms.policy)
+        assert found == formulas.claims_from(terms, unit)
 
 
-@given(TERMS, POLICIES, st.one_of(st.integers(0, 4_000), st.integers(0, 2**40)))
-def test_claim_ceiling__equal(terms: Terms, policy: Policy, waited: int) -> None:
+@given(TERMS, st.one_of(st.integers(0, 4_000), st.integers(0, 2**40)))
+def test_claim_ceiling__equal(terms: Terms, waited: int) -> None:
+    policy = formulas.policy_of(terms)
     policy = replace(policy, claim_ramp=max(1, policy.claim_ramp))
-    found = _arithmetic().call.claim_ceiling(_money_limits(terms)[0], words.pack_policy(policy), waited)
-    assert found == formulas.claim_ceiling(terms, policy, waited)
+    terms = replace(terms, policy=words.pack_policy(policy))
+    found = _arithmetic().call.claim_ceiling(_money_limits(terms)[0], terms.policy, waited)
+    assert found == formulas.claim_ceiling(terms, waited)
     assert terms.ceiling // 4 <= found <= terms.ceiling
     assert (found == terms.ceiling) >= (waited >= policy.claim_ramp)
 
 
-@given(TERMS, POLICIES, _lane(80))
-def test_claim_wait__equal__and_is_the_first_second_that_suffices(terms: Terms, policy: Policy, rate: int) -> None:
+@given(TERMS, _lane(80))
+def test_claim_wait__equal__and_is_the_first_second_that_suffices(terms: Terms, rate: int) -> None:
+    policy = formulas.policy_of(terms)
     policy = replace(policy, claim_ramp=max(1, policy.claim_ramp))
+    terms = replace(terms, policy=words.pack_policy(policy))
     for ask in {min(rate, terms.ceiling), terms.ceiling, formulas.ceil_div(terms.ceiling, 4), terms.ceiling // 4}:
-        found = _arithmetic().call.claim_wait(_money_limits(terms)[0], words.pack_policy(policy), ask)
-        assert found == formulas.claim_wait(terms, policy, ask) <= policy.claim_ramp
-        assert formulas.claim_ceiling(terms, policy, found) >= ask
-        assert not found or formulas.claim_ceiling(terms, policy, found - 1) < ask
+        found = _arithmetic().call.claim_wait(_money_limits(terms)[0], terms.policy, ask)
+        assert found == formulas.claim_wait(terms, ask) <= policy.claim_ramp
+        assert formulas.claim_ceiling(terms, found) >= ask
+        assert not found or formulas.claim_ceiling(terms, found - 1) < ask
 
 
 SIZES: dict[str, int] = {"tier": 6, "gpu_count": 6, "vram_gib": 10, "cores": 10, "ram_gib": 14, "disk_gib": 17}

@@ -322,13 +322,13 @@ class MarketMachine(RuleBasedStateMachine):
         for job in self.jobs:
             for unit in job.units.values():
                 if unit.state in (State.SUBMITTED, State.DISPUTED):
-                    steps += [formulas.settleable_from(job.terms, POLICY, unit) - now + d for d in (-1, 0)]
+                    steps += [formulas.settleable_from(job.terms, unit) - now + d for d in (-1, 0)]
                     steps += [formulas.challenge_end(job.terms, unit) - now + d for d in (-1, 0)]
                 if unit.state in (State.OPEN, State.RUNNING, State.CLOSING) and unit.mark:
                     steps += [unit.mark - now + d for d in (-1, 0, 1)]
                     steps += [unit.mark + POLICY.ack_time - now + d for d in (-1, 0)]
                 if unit.state == State.RUNNING:
-                    steps += [formulas.declinable_until(job.terms, POLICY, unit) - now + d for d in (-1, 0)]
+                    steps += [formulas.declinable_until(job.terms, unit) - now + d for d in (-1, 0)]
                     beat = self.m.nodes[unit.node].state.beat
                     steps += [max(beat, unit.started) + w.DEAD_AFTER - now + d for d in (-1, 0)]
         self.w.evm.warp(data.choice(sorted({step for step in steps if 0 < step < 2_000})))
@@ -338,7 +338,7 @@ class MarketMachine(RuleBasedStateMachine):
         if data.randint(0, 5):
             return
         now = self.w.evm.now
-        due = [formulas.expirable_from(job.terms, POLICY) - now + d for job in self.jobs for d in (-1, 0, 200)]
+        due = [formulas.expirable_from(job.terms) - now + d for job in self.jobs for d in (-1, 0, 200)]
         due += [node.exit_at - now + d for node in self.m.nodes.values() if node.exit_at for d in (-1, 0)]
         due = sorted({step for step in due if step > 0})
         if due:
@@ -457,7 +457,7 @@ class MarketMachine(RuleBasedStateMachine):
             return
         submitter = data.choice(self.submitters)
         max_seconds = data.choice([1, 1_000, 1_003, 20_000])
-        start = formulas.grace(self.w.terms(max_seconds=max_seconds), POLICY) + max_seconds
+        start = formulas.grace(self.w.terms(max_seconds=max_seconds)) + max_seconds
         flags = TermsFlag.NEWCOMERS if data.randint(0, 19) else TermsFlag(0)
         if data.randint(0, 3) == 0:
             flags |= TermsFlag.KEEP
@@ -576,7 +576,7 @@ class MarketMachine(RuleBasedStateMachine):
             for job in self.jobs
             for at, unit in job.units.items()
             if unit.state == State.OPEN
-            if formulas.has_live_proposal(unit, POLICY, now) or (unit.mark and data.randint(0, 4) == 0)
+            if formulas.has_live_proposal(job.terms, unit, now) or (unit.mark and data.randint(0, 4) == 0)
         ]
         if not waiting:
             return
@@ -608,7 +608,7 @@ class MarketMachine(RuleBasedStateMachine):
         job, at = unit
         if job.terms.match_window and data.randint(0, 5):
             opened = job.units[at].started if at in job.units else job.header.opened if job.header else 0
-            live = at in job.units and formulas.has_live_proposal(job.units[at], POLICY, self.w.evm.now)
+            live = at in job.units and formulas.has_live_proposal(job.terms, job.units[at], self.w.evm.now)
             if live:
                 return
             self.w.evm.warp(max(0, opened + POLICY.open_claim_after - self.w.evm.now))
@@ -723,7 +723,7 @@ class MarketMachine(RuleBasedStateMachine):
                 lambda: self.m.ack(node.operator, job, at, resume),
                 lambda: self.w.ack(job.terms, at, resume_from=resume, sender=node.operator),
             )
-        due = formulas.claimable_from(job.terms, POLICY, unit, formulas.ask_in_force(node, self.w.evm.now))
+        due = formulas.claimable_from(job.terms, unit, formulas.ask_in_force(node, self.w.evm.now))
         self.w.evm.warp(max(0, (due or 0) - self.w.evm.now))
         self.everybody_beats(data)
         return self._try(
@@ -829,7 +829,7 @@ class MarketMachine(RuleBasedStateMachine):
         (job, at), node = data.choice(units), data.choice(free)
         opened = job.header.opened if job.header else 0
         unit = job.units[at] if at in job.units else Unit(state=State.OPEN, started=opened)
-        due = formulas.claimable_from(job.terms, POLICY, unit, formulas.ask_in_force(node, self.w.evm.now))
+        due = formulas.claimable_from(job.terms, unit, formulas.ask_in_force(node, self.w.evm.now))
         self.w.evm.warp(max(0, (due or 0) - self.w.evm.now))
         self.everybody_beats(data)
         self._try(
@@ -874,7 +874,7 @@ class MarketMachine(RuleBasedStateMachine):
             return
         job, at = unit
         if at in job.units and job.units[at].state == State.SUBMITTED and data.randint(0, 3):
-            due = formulas.settleable_from(job.terms, POLICY, job.units[at]) - self.w.evm.now
+            due = formulas.settleable_from(job.terms, job.units[at]) - self.w.evm.now
             self.w.evm.warp(due if 0 < due < 10_000 else 0)
         keeper = data.choice(self.keepers)
         self._try("settle", lambda: self.m.settle(keeper, job, at), lambda: self.w.settle(job.terms, at, sender=keeper))
@@ -882,7 +882,7 @@ class MarketMachine(RuleBasedStateMachine):
     def _settleable(self, job: Job, unit: Unit) -> bool:
         if unit.state not in (State.SUBMITTED, State.DISPUTED):
             return False
-        return self.w.evm.now >= formulas.settleable_from(job.terms, POLICY, unit)
+        return self.w.evm.now >= formulas.settleable_from(job.terms, unit)
 
     def settle_late(self, data: Random) -> None:
         """Settle what nobody has proven, or what a judge has held for too long: seldom at its time, which is far."""
@@ -896,7 +896,7 @@ class MarketMachine(RuleBasedStateMachine):
         job, at = data.choice(waiting)
         unit, keeper = job.units[at], data.choice(self.keepers)
         if data.randint(0, 1):
-            due = formulas.settleable_from(job.terms, POLICY, unit) + data.choice([-1, 0, 0, 77])
+            due = formulas.settleable_from(job.terms, unit) + data.choice([-1, 0, 0, 77])
             self.w.evm.warp(max(0, due - self.w.evm.now))
         name = "settle unproven" if job.terms.flags & TermsFlag.PROVEN else "settle stale"
         self._try(name, lambda: self.m.settle(keeper, job, at), lambda: self.w.settle(job.terms, at, sender=keeper))
@@ -948,7 +948,7 @@ class MarketMachine(RuleBasedStateMachine):
             fuel = job.terms.billing == Billing.FUEL
             used = data.choice([1, 700, 2**24 - 1]) if fuel else 0
             fields = (data.choice([1, 1, 1, 2, 3, 4, 5, 0, 6]), used if data.randint(0, 9) else 1 - min(1, used))
-        most = formulas.bond(job.terms, POLICY) * 6 // 10
+        most = formulas.bond(job.terms) * 6 // 10
         total = data.choice([0, most // 2, most, most, most + 1] if verdict == Verdict.REJECT else [0, most])
         cut = sorted(data.randint(0, total) for _ in range(2))
         people = [to_checksum_address(job.terms.submitter), self.w.judge.address, data.choice(self.keepers)]
@@ -1048,7 +1048,7 @@ class MarketMachine(RuleBasedStateMachine):
         if unit is None:
             return
         job, at = unit
-        due = formulas.expirable_from(job.terms, POLICY) - self.w.evm.now
+        due = formulas.expirable_from(job.terms) - self.w.evm.now
         if due > 0 and not blocked and data.randint(0, 3):
             return
         if due < 4_000 or data.randint(0, 1 if blocked else 3) == 0:
@@ -1175,12 +1175,12 @@ class MarketMachine(RuleBasedStateMachine):
                 best, packed = job.best.get(at, Best()), words.pack_terms(job.terms)
                 for node in list(self.m.nodes.values())[:2]:
                     for claim in (False, True):
-                        gate = formulas.fit(job.terms, POLICY, unit, best, node, now, w.MARKET, claim=claim)
+                        gate = formulas.fit(job.terms, unit, best, node, now, w.MARKET, claim=claim)
                         if gate == Gate.FITS and job.terms.replicas > 1 and node.id in self.m.barred:
                             gate = Gate.EXCLUDED
                         assert self.w.lens.call.fit(packed, at, node.id, claim) == gate
                     rate = formulas.ask_in_force(node, now)
-                    opens = formulas.claimable_from(job.terms, POLICY, unit, rate) if unit.state is State.OPEN else None
+                    opens = formulas.claimable_from(job.terms, unit, rate) if unit.state is State.OPEN else None
                     assert self.w.lens.call.claimable_from(packed, at, rate) == (SENTINEL if opens is None else opens)
 
     # ---- the end ----
@@ -1196,7 +1196,7 @@ class MarketMachine(RuleBasedStateMachine):
             for at in list(job.units):
                 self._end(job, at)
             if self._untouched(job):
-                self._pass(formulas.expirable_from(job.terms, POLICY))
+                self._pass(formulas.expirable_from(job.terms))
                 self._must(
                     "expire all", lambda j=job: self.m.expire(self.w.stranger, j, SENTINEL), "expire", job, SENTINEL
                 )
@@ -1235,7 +1235,7 @@ class MarketMachine(RuleBasedStateMachine):
         while not job.units[at].state.terminal:
             unit: Unit = job.units[at]
             if unit.state in (State.OPEN, State.BLOCKED):
-                self._pass(formulas.expirable_from(job.terms, POLICY))
+                self._pass(formulas.expirable_from(job.terms))
                 self._must("expire", lambda: self.m.expire(self.w.stranger, job, at), "expire", job, at)
             elif unit.state == State.RUNNING:
                 self._pass(unit.mark)
@@ -1244,7 +1244,7 @@ class MarketMachine(RuleBasedStateMachine):
                 self._pass(unit.mark)
                 self._must("close", lambda: self.m.close(self.w.stranger, job, at), "close", job, at)
             else:
-                self._pass(formulas.settleable_from(job.terms, POLICY, unit))
+                self._pass(formulas.settleable_from(job.terms, unit))
                 self._must("settle", lambda: self.m.settle(self.w.stranger, job, at), "settle", job, at)
             calls += 1
         assert calls <= 6

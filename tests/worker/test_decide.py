@@ -196,7 +196,7 @@ def test_decide__exited_node__never_beats() -> None:
 
 
 def test_decide__open_claim_job__claims_it() -> None:
-    bond = formulas.bond(TERMS, POLICY)
+    bond = formulas.bond(TERMS)
     assert only(snapshot_of(job_of(OPEN))) == Claim(ID, 0, 0, bond, 0)
 
 
@@ -420,7 +420,7 @@ def test_decide__price_that_has_to_rise__keeps_no_slot_free() -> None:
 
 def test_decide__array__claims_a_lease_by_sentinel_for_each_free_slot() -> None:
     terms = replace(TERMS, units=20)
-    bond = formulas.bond(terms, POLICY)
+    bond = formulas.bond(terms)
     job = Job(ID, terms, header=Header(touched=4, opened=NOW - 5), spec=WASM)
     claims = [Claim(ID, 4 + behind, 0, bond, SENTINEL, behind=behind) for behind in range(4)]
     assert decide(snapshot_of(job), CONFIG, NOW) == claims
@@ -436,9 +436,7 @@ def test_decide__array__claims_a_lease_by_sentinel_for_each_free_slot() -> None:
 def test_decide__array_whose_last_units_are_being_taken__waits_for_that() -> None:
     job = array(touched=3)
     flights = (Flight(Kind.CLAIM, ID, SENTINEL, 1),)
-    assert only(snapshot_of(job, flights=flights)) == Claim(
-        ID, 4, 0, formulas.bond(job.terms, POLICY), SENTINEL, behind=1
-    )
+    assert only(snapshot_of(job, flights=flights)) == Claim(ID, 4, 0, formulas.bond(job.terms), SENTINEL, behind=1)
     assert only(snapshot_of(job, flights=flights * 2)) == Skip(ID, None, Reason.TX_PENDING)
 
 
@@ -802,7 +800,7 @@ def test_decide__still_working_a_lead_before_the_mark__is_given_back_while_that_
     closing = replace(snapshot, jobs=(job_of(replace(RUNNING, state=State.CLOSING)),))
     assert reason(closing, slow, RUNNING.mark - 4) == Reason.RUNNING
     # An outage in the middle of a run does not cut the time that was bought: the grace is beyond it.
-    grace = formulas.grace(TERMS, POLICY)
+    grace = formulas.grace(TERMS)
     stuck = replace(CONFIG, lead=1000.0)
     assert reason(snapshot, stuck, RUNNING.mark - 2 - grace) == Reason.RUNNING
     assert isinstance(only(snapshot, stuck, RUNNING.mark - 1 - grace), GiveUp)
@@ -829,7 +827,7 @@ def test_decide__what_cannot_be_run__is_declined_while_that_is_free_and_then_giv
 def test_decide__match_whose_tip_is_above_the_pay__is_not_acked(more: int, taken: bool) -> None:
     """Attack: a keeper fee as large as the price, for a job of which this node asks next to nothing."""
     cheap = led(NOW)
-    pay = most_pay(cheap.terms, POLICY, NODE.offer.ask)
+    pay = most_pay(cheap.terms, NODE.offer.ask)
     dear = replace(cheap, terms=replace(cheap.terms, keeper_fee=2 * pay + more))
     found = decide(snapshot_of(dear, node=replace(NODE, stake=10**24), executions=(GATHERED,)), CONFIG, NOW)[0]
     assert isinstance(found, Ack if taken else Skip), found
@@ -924,13 +922,13 @@ def test_handed_in__any_cancelled_unit__costs_its_submitter_at_most_its_close_to
     unit = replace(
         RUNNING, state=State.CLOSING, rate=terms.ceiling * share >> 16, mark=RUNNING.started + 1 + ran, seconds=bought
     )
-    closed = formulas.pay_at_close(terms, policy, unit)
-    if not notice.may_hand_in(terms, policy, unit):
+    closed = formulas.pay_at_close(terms, unit)
+    if not notice.may_hand_in(terms, unit):
         assert terms.billing is Billing.FIXED
         return
-    submitted = notice.handed_in(terms, policy, unit, RUNNING.started + (ran * at >> 16))
+    submitted = notice.handed_in(terms, unit, RUNNING.started + (ran * at >> 16))
     paid = formulas.pay_at_settle(terms, submitted, shared)
-    assert paid <= closed and formulas.checkpoint_pays(terms, policy, submitted, {}) == []
+    assert paid <= closed and formulas.checkpoint_pays(terms, submitted, {}) == []
     if terms.billing is Billing.FUEL:
         assert paid == closed or submitted.seconds == formulas.lease_seconds(terms)
 
@@ -1039,7 +1037,7 @@ def test_decide__target__other_jobs_are_left_alone_even_where_this_node_has_won_
     won = replace(job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1)), id=ELSE)
     assert isinstance(only(snapshot_of(won)), Gather)
     found = decide(snapshot_of(won, job_of(OPEN)), HAND, NOW)
-    assert found == [Skip(ELSE, None, Reason.NOT_CHOSEN), Claim(ID, 0, 0, formulas.bond(TERMS, POLICY), 0)]
+    assert found == [Skip(ELSE, None, Reason.NOT_CHOSEN), Claim(ID, 0, 0, formulas.bond(TERMS), 0)]
 
 
 def array(*units: Unit, touched: int, **overrides: object) -> Job:
@@ -1342,7 +1340,7 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
                 assert executions[key].stage != Stage.WORKING or not isinstance(action, SubmitResult | Finish)
                 final = not own[key].unit.flags & UnitFlag.FRESH and leases[key.job, key.index][0].terms.judge == NOBODY
                 assert not isinstance(action, SubmitResult | Finish) or isinstance(action, Finish) == final
-                until = formulas.declinable_until(leases[key.job, key.index][0].terms, POLICY, own[key].unit)
+                until = formulas.declinable_until(leases[key.job, key.index][0].terms, own[key].unit)
                 assert not isinstance(action, Decline) or (until > NOW and own[key].unit.state == State.RUNNING)
                 assert not isinstance(action, GiveUp) or own[key].unit.state == State.RUNNING
             case StartRun(key):
@@ -1376,14 +1374,14 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
                 assert executions[LeaseKey(job, index, stored.unit.attempts + 1)].stage is Stage.GATHERED
             case Propose(job, index) if (job, index) in leases:
                 stored = leases[job, index][1]
-                read = formulas.with_lapse(stored.unit, stored.best, POLICY, NOW)
+                read = formulas.with_lapse(leases[job, index][0].terms, stored.unit, stored.best, NOW)
                 assert formulas.proposable(leases[job, index][0].terms, read, NOW)
                 assert read.mark == 0 or stored.best.node != ME
             case Claim(job, index) if (job, index) in leases:
                 stored = leases[job, index][1]
                 terms = leases[job, index][0].terms
-                assert formulas.claimable(terms, POLICY, stored.unit, NOW)
-                rises = formulas.claimable_from(terms, POLICY, stored.unit, NODE.offer.ask)
+                assert formulas.claimable(terms, stored.unit, NOW)
+                rises = formulas.claimable_from(terms, stored.unit, NODE.offer.ask)
                 assert rises is not None and rises <= NOW
 
     # Every lease that the node runs is executed exactly once: already, or from now on, or for a reason that is named.

@@ -20,7 +20,6 @@ from tests.worker.test_decide import (
     NOW,
     OPEN,
     OTHER,
-    POLICY,
     RUNNING,
     dear,
     job_of,
@@ -276,7 +275,7 @@ def test_may_begin_with__what_the_chain_has_kept__is_as_its_log_says_and_leaves_
 def test_decide__dear_gas__waits_until_a_checkpoint_secures_its_cost() -> None:
     """Without the loss that a unit may make: a program changes its state as often as it likes."""
     later = NOW + 400
-    pay = saved_pay(metered(RESUMABLE).terms, POLICY, RESUMABLE, 0, later)
+    pay = saved_pay(metered(RESUMABLE).terms, RESUMABLE, 0, later)
     config = dear(pay * COIN // CHECKPOINT_GAS, max_loss=10**30)
     snapshot = snapshot_of(metered(RESUMABLE), executions=(SAVING,))
     found = only(snapshot, config, later - 10)

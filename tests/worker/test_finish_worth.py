@@ -44,7 +44,7 @@ WAITS = replace(DUST, state=State.SUBMITTED, outcome=Outcome.OK, mark=NOW)
 
 def brings(job: Job, seconds: int = 1) -> int:
     """Return what settling a unit of a job brings that billed so many seconds."""
-    return settle_pay(job.terms, POLICY, replace(WAITS, started=NOW - seconds), NOW)
+    return settle_pay(job.terms, replace(WAITS, started=NOW - seconds), NOW)
 
 
 def dust(seconds: int = 1) -> Job:
@@ -147,7 +147,7 @@ def test_decide__dust_that_would_fill_a_batch__settles_itself() -> None:
 
 
 def test_decide__dust_that_would_bind_a_quarter_of_the_stake__settles_itself() -> None:
-    stake = 4 * 3 * formulas.bond(crowd(1, 2).jobs[0].terms, POLICY)
+    stake = 4 * 3 * formulas.bond(crowd(1, 2).jobs[0].terms)
     assert ends(crowd(1, 2, node=replace(NODE, stake=stake))) == ["SubmitResult"] * 2
     assert ends(crowd(1, 2, node=replace(NODE, stake=stake - 1))) == ["SubmitResult", "Finish"]
 

@@ -50,7 +50,7 @@ from worker.decide import (
 )
 from worker.decide.own import submitted
 
-BOND = formulas.bond(TERMS, POLICY)
+BOND = formulas.bond(TERMS)
 AT = LeaseKey(ID, 2, 1)
 DONE = Execution(AT, Stage.DONE, Outcome.OK, b"\x01" * 32, b"\x02" * 32)
 NEXT = Claim(ID, 3, 0, BOND, SENTINEL)
@@ -140,7 +140,7 @@ def test_decide__price_of_the_next_unit_that_rises_to_its_ask__is_taken_from_tha
     ramped = array(policy=words.pack_policy(replace(POLICY, claim_ramp=100)), ceiling=2 * 10**15)
     for age, taken in ((33, False), (34, True)):
         job = replace(ramped, header=replace(HEADER, opened=NOW - age))
-        rises = formulas.claimable_from(job.terms, words.unpack_policy(job.terms.policy), _first(job), NODE.offer.ask)
+        rises = formulas.claimable_from(job.terms, _first(job), NODE.offer.ask)
         assert (rises is not None and rises <= NOW) is taken, rises
         assert (ended(finishing(job)).next is not None) is taken
 
@@ -323,8 +323,8 @@ def test_decide__finish_of_any_snapshot__takes_what_a_paid_result_would_let_it_c
         assert step.next.call_index == SENTINEL
         assert config.hold is None and snapshot.node.state.busy <= slots
         opened = replace(_first(job), started=job.header.opened)
-        assert formulas.claimable(job.terms, POLICY, opened, NOW)
-        rises = formulas.claimable_from(job.terms, POLICY, opened, NODE.offer.ask)
+        assert formulas.claimable(job.terms, opened, NOW)
+        rises = formulas.claimable_from(job.terms, opened, NODE.offer.ask)
         assert rises is not None and rises <= NOW
     for step in steps:
         if not isinstance(step, Finish) or step.next is not None or len(snapshot.jobs) > 1:

@@ -16,7 +16,6 @@ from tests.worker.test_decide import (
     NODE,
     NOW,
     OPEN,
-    POLICY,
     RUNNING,
     TERMS,
     WASM,
@@ -58,7 +57,7 @@ def _unproven(**changes: int) -> tuple[Job, Unit]:
 def test_decide__unproven_unit_of_a_node_that_leaves__is_ended_for_its_slash(leaves: bool) -> None:
     job, unit = _unproven()
     node = replace(NODE, exit_at=NOW + 100) if leaves else NODE
-    due = formulas.settleable_from(job.terms, POLICY, unit)
+    due = formulas.settleable_from(job.terms, unit)
     assert reason(snapshot_of(job, node=node), TRUSTING, due - 1) == Reason.AWAITS_JUDGE
     found = only(snapshot_of(job, node=node), TRUSTING, due)
     assert found == (Settle(((ID, 0),)) if leaves else Skip(ID, 0, Reason.AWAITS_JUDGE))
@@ -66,8 +65,8 @@ def test_decide__unproven_unit_of_a_node_that_leaves__is_ended_for_its_slash(lea
 
 def test_decide__unproven_unit_that_binds_much_of_the_stake__is_ended_for_its_slash() -> None:
     job, unit = _unproven(bond_bps=2**24 - 1, ceiling=5 * 10**19, max_seconds=1_000)
-    assert formulas.bond(job.terms, POLICY) * 4 > NODE.stake
-    due = formulas.settleable_from(job.terms, POLICY, unit)
+    assert formulas.bond(job.terms) * 4 > NODE.stake
+    due = formulas.settleable_from(job.terms, unit)
     assert only(snapshot_of(job), TRUSTING, due) == Settle(((ID, 0),))
 
 
@@ -100,15 +99,15 @@ def test_refuse_terms__judged_bond_above_the_providers_bound__is_refused() -> No
     assert refuse_terms(replace(named, bond_bps=100_001), replace(TRUSTING, max_bond=11), 10**15) is None
     # The market's least bond goes by the keeper fee too, and is no reason.
     dear = replace(named, keeper_fee=2 * formulas.price(named))
-    assert formulas.bond(dear, POLICY) > 10 * formulas.price(dear)
+    assert formulas.bond(dear) > 10 * formulas.price(dear)
     assert refuse_terms(dear, TRUSTING, 10**15) is None
 
 
 def test_refuse_terms__large_bond_without_a_judge__is_refused() -> None:
     """Nobody could take it: it would only bind the stake."""
-    least = formulas.base_bond(TERMS, POLICY)
+    least = formulas.base_bond(TERMS)
     assert refuse_terms(replace(TERMS, bond_bps=1), CONFIG, 10**15) is None
     refused = refuse_terms(replace(TERMS, bond_bps=10_000_000), CONFIG, 10**15)
-    assert formulas.bond(replace(TERMS, bond_bps=10_000_000), POLICY) > least
+    assert formulas.bond(replace(TERMS, bond_bps=10_000_000)) > least
     assert refused is not None and refused[0] is Reason.NOT_SUPPORTED
     assert isinstance(only(snapshot_of(job_of(OPEN))), Claim)

@@ -177,16 +177,16 @@ def test_earnings_of__books__add_up() -> None:
 
 
 def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> None:
-    policy, node, market = decided.POLICY, decided.NODE, decided.MARKET
+    node, market = decided.NODE, decided.MARKET
     poor = replace(node, stake=0, state=replace(node.state, beat=0, busy=4, quarantine=decided.NOW * 2))
-    assert never_fits(decided.TERMS, policy, able(poor, market), market).name == "FITS"
+    assert never_fits(decided.TERMS, able(poor, market), market).name == "FITS"
     dear = replace(decided.TERMS, ceiling=node.offer.ask - 1)
-    assert never_fits(dear, policy, able(node, market), market).name == "PRICE"
+    assert never_fits(dear, able(node, market), market).name == "PRICE"
     # A lower price that is on its way counts already.
     cheaper = replace(node, offer=replace(node.offer, pending=True), next_ask=1, next_ask_at=decided.NOW + 600)
-    assert never_fits(dear, policy, able(cheaper, market), market).name == "FITS"
+    assert never_fits(dear, able(cheaper, market), market).name == "FITS"
     big = replace(decided.TERMS, needs=replace(decided.TERMS.needs, disk_gib=101))
-    assert never_fits(big, policy, able(node, market), market).name == "DISK"
+    assert never_fits(big, able(node, market), market).name == "DISK"
 
 
 def test_metrics__loop_that_turns__healthy_and_ready_apart() -> None:

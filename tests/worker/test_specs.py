@@ -45,7 +45,7 @@ def test_read_one__spec_that_cannot_be_had__frees_the_reader(
 
 
 def test_rest__fetched_in_vain__nothing_once_then_twice_as_long_each_time_and_claims_are_as_they_were() -> None:
-    row = Row(decided.ID, decided.TERMS, decided.POLICY, 1)
+    row = Row(decided.ID, decided.TERMS, 1)
     specs = Specs({decided.ID: row}, MemoryStore(), {}, lambda: None)
     specs.rest({decided.ELSE}, 1_000)
     specs.rest({decided.ID}, 1_000)

@@ -155,7 +155,7 @@ def test_why__each_reason__is_said_once_and_beside_no_word_that_it_fits(
     shown = capsys.readouterr().out
     assert shown.count(row["detail"]) == 1 and "it fits" not in shown and "no worker runs" not in shown
     # Once in the log, and no more at the next block; what is of the market's course is in no log.
-    rows: Any = {decided.ID: Row(decided.ID, decided.TERMS, decided.POLICY, 1)}
+    rows: Any = {decided.ID: Row(decided.ID, decided.TERMS, 1)}
     with structlog.testing.capture_logs() as logs:
         for _ in range(2):
             tell_left([skip], rows)

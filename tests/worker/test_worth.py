@@ -240,7 +240,7 @@ def test_decide__units_that_pay_for_a_batch__are_settled_in_one() -> None:
     ("job", "node", "changes"),
     [
         (dust(64), NODE, {}),
-        (dust(2), replace(NODE, stake=2 * formulas.bond(dust(2).terms, POLICY) * 4 - 1), {}),
+        (dust(2), replace(NODE, stake=2 * formulas.bond(dust(2).terms) * 4 - 1), {}),
         (dust(2), replace(NODE, exit_at=NOW - 9), {}),
         (dust(2), NODE, {"hold": Reason.DRAINING}),
     ],
@@ -263,7 +263,7 @@ def test_decide__closing_costs_more_than_it_brings__waits_until_the_slot_is_wort
     """A cancelled unit that nobody closes would keep its slot: what that could earn meanwhile is counted."""
     closing = replace(RUNNING, state=State.CLOSING, started=NOW - 2, mark=NOW)
     job = replace(decided.job_of(closing), terms=replace(TERMS, keeper_fee=0))
-    pay = formulas.pay_at_close(job.terms, POLICY, closing)
+    pay = formulas.pay_at_close(job.terms, closing)
     per_second = closing.rate // 10**6
     config = dear(costing(pay - formulas.fee_of(pay, POLICY) + 100 * per_second, 89_000))
 

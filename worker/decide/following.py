@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hearth.protocol import formulas, words
+from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Node, NodeFlag
 from worker.decide.actions import Claim, Finish, SubmitResult
 from worker.decide.open import take
@@ -71,7 +71,7 @@ def _room_after(room: Room, now: int, job: Job) -> Room:
 def _freed(node: Node, now: int, job: Job) -> Node:
     """Return the node as the end of a unit of a job leaves it: that is a sign of life too."""
     state = node.state
-    bond = state.bond - formulas.bond(job.terms, words.unpack_policy(job.terms.policy))
+    bond = state.bond - formulas.bond(job.terms)
     status = state.status & ~NodeFlag.LAPSED
     return replace(
         node, state=replace(state, busy=state.busy - 1, bond=max(0, bond), beat=now, status=status, silent=False)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hearth.protocol import formulas, words
+from hearth.protocol import formulas
 from hearth.protocol.gas import (
     ACK_GAS,
     CHECKPOINT_GAS,
@@ -29,7 +29,6 @@ from hearth.protocol.types import (
     Kept,
     Node,
     NodeId,
-    Policy,
     State,
     Status,
     Terms,
@@ -89,12 +88,11 @@ def take(
         if refusal is not None:
             actions.append(refusal)
             continue
-        policy = words.unpack_policy(job.terms.policy)
         for lease, untouched in leases:
-            unit = formulas.with_lapse(lease.unit, lease.best, policy, now)
-            live = formulas.has_live_proposal(unit, policy, now)
+            unit = formulas.with_lapse(job.terms, lease.unit, lease.best, now)
+            live = formulas.has_live_proposal(job.terms, unit, now)
             leading = live and lease.best.node == snapshot.node.id
-            on = _Candidate(job, policy, lease, unit, untouched, live, leading)
+            on = _Candidate(job, lease, unit, untouched, live, leading)
             rank = 2 if not leading else 1 if now < unit.window_end else 0
             if not leading and on.key in room.ahead and executions[on.key].stage is Stage.GATHERING:
                 rank = 3
@@ -150,7 +148,6 @@ class _Candidate:
     """An OPEN lease, read with its lapse applied (`unit`; `lease` is as stored)."""
 
     job: Job
-    policy: Policy
     lease: Lease
     unit: Unit
     untouched: bool
@@ -233,15 +230,15 @@ def _rate(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Ro
     ask = formulas.ask_in_force(snapshot.node, now)
     claim = _claims(on, now)
     gas = _lease_gas(on, snapshot.node, begun, claim=claim)
-    pay = expected_pay(on.job, on.unit, on.policy, snapshot.node.id, ask, room.unpaid[on.job.id], begun)
-    most = most_pay(formulas.topped(on.job.terms, on.unit), on.policy, ask, begun.seconds)
+    pay = expected_pay(on.job, on.unit, snapshot.node.id, ask, room.unpaid[on.job.id], begun)
+    most = most_pay(formulas.topped(on.job.terms, on.unit), ask, begun.seconds)
     loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most)
     return _Way(begun, ceiling(pay, gas, config), loss)
 
 
 def _claims(on: _Candidate, now: int) -> bool:
     """Say whether the node takes a lease by a claim, its price aside, not by a proposal."""
-    return not on.leading and formulas.claimable(on.job.terms, on.policy, on.lease.unit, now)
+    return not on.leading and formulas.claimable(on.job.terms, on.lease.unit, now)
 
 
 def _lease_gas(on: _Candidate, node: Node, begun: Begun, *, claim: bool) -> int:
@@ -282,13 +279,13 @@ def _take_lease(
     where = (job.id, lease.index)
     if where in room.flying:
         return Skip(*where, Reason.TX_PENDING)
-    bond = formulas.bond(job.terms, on.policy)
+    bond = formulas.bond(job.terms)
     ask = formulas.ask_in_force(snapshot.node, now)
     claim = _claims(on, now)
-    rises = formulas.claimable_from(job.terms, on.policy, lease.unit, ask) if claim else None
+    rises = formulas.claimable_from(job.terms, lease.unit, ask) if claim else None
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
-    gate = formulas.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.immutables, claim=claim)
+    gate = formulas.fit(job.terms, lease.unit, lease.best, room.node, now, snapshot.immutables, claim=claim)
     # Where only the price of a claim has to rise yet, all else is looked at meanwhile.
     if gate and (gate is not Gate.PRICE or rises is None):
         return Skip(*where, *_kept(on, gate, room.node.id))
@@ -422,8 +419,8 @@ def _lead(
         room.free += 1
     if execution is None:
         # It must be whole while the ack can still be mined.
-        late = min(int(config.lead), on.policy.ack_time)
-        until = unit.window_end + on.policy.ack_time - 1 - late if on.leading else now + STATE_SECONDS
+        late = min(int(config.lead), formulas.policy_of(on.job.terms).ack_time)
+        until = formulas.lapses_at(on.job.terms, unit) - 1 - late if on.leading else now + STATE_SECONDS
         paying = {way.begun.attempt for way in ways}
         saved = tuple(one for one in on.lease.saved if one.attempt in paying)
         return Gather(on.key, until, saved, max(0, _most_saved(on)) if saved else 0)
@@ -463,5 +460,5 @@ def _propose(
     if now < on.job.gather_at:
         # What it won it would not fetch for, so it would lapse: nobody else has the unit meanwhile.
         return Skip(*where, *_rests(on.job))
-    room.engage(formulas.bond(terms, on.policy), on.job.id, claim_bytes)
+    room.engage(formulas.bond(terms), on.job.id, claim_bytes)
     return Propose(*where, unit.attempts, unit.lapses, worth=worth)

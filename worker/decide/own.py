@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hearth.protocol import formulas, words
+from hearth.protocol import formulas
 from hearth.protocol.gas import (
     CHECKPOINT_GAS,
     CLAIM_GAS,
@@ -92,8 +92,7 @@ def finish(
         if (key.job, key.index) in room.flying:
             actions.append(Skip(key.job, key.index, Reason.TX_PENDING))
         elif lease.unit.state not in HELD:
-            policy = words.unpack_policy(job.terms.policy)
-            if now >= formulas.settleable_from(job.terms, policy, lease.unit) + config.settle_after:
+            if now >= formulas.settleable_from(job.terms, lease.unit) + config.settle_after:
                 due.append(_due(job, lease, now))
             elif job.terms.flags & TermsFlag.PROVEN:
                 actions.append(Skip(key.job, key.index, Reason.AWAITS_JUDGE))
@@ -111,13 +110,13 @@ def finish(
 
 def _due(job: Job, lease: Lease, now: int) -> _Due:
     """Return what settling a SUBMITTED or DISPUTED unit brings and uses."""
-    terms, policy, unit = job.terms, words.unpack_policy(job.terms.policy), lease.unit
-    where, bond = (job.id, lease.index), formulas.bond(terms, policy)
+    terms, unit = job.terms, lease.unit
+    where, bond = (job.id, lease.index), formulas.bond(terms)
     if terms.flags & TermsFlag.PROVEN:
         # Settling what nobody has proven costs this node a slash, and frees its bond.
         return _Due(where, None, bond, 0)
     begun = begun_with(lease.saved, unit.resume)
-    return _Due(where, settle_pay(terms, policy, unit, now, begun.seconds), bond, begun.gas(unit.outcome))
+    return _Due(where, settle_pay(terms, unit, now, begun.seconds), bond, begun.gas(unit.outcome))
 
 
 def submitted(lease: Lease, action: Finish, now: int) -> Lease:
@@ -241,7 +240,7 @@ def _follow(config: Config, now: int, key: LeaseKey, job: Job, lease: Lease, exe
     if execution.offered is not None and _may_save(unit, config, now):
         return _save(config, now, key, job, lease, execution, execution.offered)
     if unit.state is State.CLOSING and execution.begun and _hands_in(job, lease, config, now):
-        return HandIn(key, unit.deadline_at, used_as_closed(job.terms, words.unpack_policy(job.terms.policy), unit))
+        return HandIn(key, unit.deadline_at, used_as_closed(job.terms, unit))
     return Skip(key.job, key.index, Reason.RUNNING)
 
 
@@ -264,7 +263,7 @@ def _give_back(
 
 def _decline_by(job: Job, unit: Unit, config: Config) -> float:
     """Return before which second a decline must be sent to be mined in its window, half of which it takes at most."""
-    until = formulas.declinable_until(job.terms, words.unpack_policy(job.terms.policy), unit)
+    until = formulas.declinable_until(job.terms, unit)
     return until - min(config.lead, (until - unit.started) / 2)
 
 
@@ -285,7 +284,7 @@ def _save(
     """Send a checkpoint once what it secures pays for its gas: a program chooses how often its state changes."""
     last = next((saved.seconds for saved in lease.saved if saved.attempt == key.attempts), 0)
     shared = begun_with(lease.saved, lease.unit.resume).seconds
-    pay = saved_pay(job.terms, words.unpack_policy(job.terms.policy), lease.unit, last, now, shared)
+    pay = saved_pay(job.terms, lease.unit, last, now, shared)
     worth = ceiling(pay, CHECKPOINT_GAS, without_loss(config))
     if is_worth(worth, config):
         return Checkpoint(key, root, execution.offers, worth=worth)
@@ -299,13 +298,13 @@ def _late_at(job: Job, unit: Unit, config: Config) -> float:
     The last second that counts is the one before the deadline. The time that was bought is never cut: the grace is
     beyond it.
     """
-    grace = formulas.grace(formulas.topped(job.terms, unit), words.unpack_policy(job.terms.policy))
+    grace = formulas.grace(formulas.topped(job.terms, unit))
     return unit.deadline_at - 1 - min(config.lead, grace)
 
 
 def _close(snapshot: Snapshot, config: Config, now: int, job: Job, lease: Lease) -> Action | Skip:
     """End a lease whose notice is over, once that pays for its gas, the time of its slot counted."""
-    pay = close_pay(job.terms, words.unpack_policy(job.terms.policy), lease.unit, now)
+    pay = close_pay(job.terms, lease.unit, now)
     worth = None if _leaves(snapshot, config) else ceiling(pay, CLOSE_GAS, config)
     if is_worth(worth, config):
         return Close(job.id, lease.index, worth=worth)
@@ -337,11 +336,11 @@ def _start(
 
 def _hands_in(job: Job, lease: Lease, config: Config, now: int) -> bool:
     """Say whether a cancelled unit hands in what it has: for no more than its close takes, and for its gas."""
-    terms, policy, unit = job.terms, words.unpack_policy(job.terms.policy), lease.unit
-    if not may_hand_in(terms, policy, unit):
+    terms, unit = job.terms, lease.unit
+    if not may_hand_in(terms, unit):
         return False
     shared = begun_with(lease.saved, unit.resume).seconds
-    pay = settle_pay(terms, policy, handed_in(terms, policy, unit, now), now, shared)
+    pay = settle_pay(terms, handed_in(terms, unit, now), now, shared)
     return is_worth(ceiling(pay, SUBMIT_GAS, config), config)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from hearth.protocol import formulas, words
+from hearth.protocol import formulas
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import RATE_SCALE, ZERO_ADDRESS, Terms, TermsFlag, Unit
 from hearth.protocol.units import format_duration, format_size, show_amount, show_rate
@@ -63,9 +63,9 @@ def _bound_too_much(terms: Terms, config: Config) -> str:
     What its judge leaves without a ruling stays bound until the deadline and longer. The market's least bond is no
     reason: every lease binds that.
     """
-    policy, price = words.unpack_policy(terms.policy), formulas.price(terms)
-    bond = formulas.bond(terms, policy)
-    if bond <= max(config.max_bond * price, formulas.base_bond(terms, policy)):
+    price = formulas.price(terms)
+    bond = formulas.bond(terms)
+    if bond <= max(config.max_bond * price, formulas.base_bond(terms)):
         return ""
     bound, paid = show_amount(bond, config.asset), show_amount(price, config.asset)
     return f"a lease binds {bound} of stake, and accept.max_bond is {config.max_bond} times the {paid} that it may pay"
@@ -77,7 +77,7 @@ def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | Non
     too_long = refuse_time(terms, config)
     if too_long is not None:
         return too_long
-    slack = formulas.grace(terms, words.unpack_policy(terms.policy))
+    slack = formulas.grace(terms)
     if slack < config.lead:
         late = f"this machine's transactions take {config.lead:.1f} s"
         return Reason.TOO_TIGHT, f"its lease has {slack} s beyond the run, and {late}"
@@ -144,8 +144,7 @@ def _unsupported(terms: Terms) -> str:
         return "replicas"
     if terms.chunk > 1:
         return "chunk"
-    policy = words.unpack_policy(terms.policy)
-    if terms.judge == ZERO_ADDRESS and formulas.bond(terms, policy) > formulas.base_bond(terms, policy):
+    if terms.judge == ZERO_ADDRESS and formulas.bond(terms) > formulas.base_bond(terms):
         return "a bond above the market's, and no judge who could take it"
     if terms.flags & TermsFlag.CONFIDENTIAL:
         return "confidential inputs"

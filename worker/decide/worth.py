@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from hearth.protocol import formulas
 from hearth.protocol.gas import PAID_CHECKPOINT_GAS
-from hearth.protocol.types import COIN, RATE_SCALE, NodeId, Outcome, Policy, State, Terms, TermsFlag, Unit
+from hearth.protocol.types import COIN, RATE_SCALE, NodeId, Outcome, State, Terms, TermsFlag, Unit
 from worker.decide.snapshot import Config, Job, Saved
 
 
@@ -52,16 +52,14 @@ def begun_with(saved: Sequence[Saved], attempt: int) -> Begun:
     return Begun(attempt, seconds, kept)
 
 
-def expected_pay(
-    job: Job, unit: Unit, policy: Policy, node: NodeId, rate: int, unpaid: int, begun: Begun = ANEW
-) -> int:
+def expected_pay(job: Job, unit: Unit, node: NodeId, rate: int, unpaid: int, begun: Begun = ANEW) -> int:
     """Return what one more unit of a job is expected to pay the node's owner, base units, less the fee.
 
     `unit` is the one, `begun` what it begins with, `rate` the node's ask. It is what the node's units of that job paid,
     or will, on average, where each of the `unpaid` ones, which are being taken or run, counts as one that brought
     nothing; the most that this one can pay where the node has had none.
     """
-    terms, most = job.terms, most_pay(formulas.topped(job.terms, unit), policy, rate, begun.seconds)
+    terms, most = job.terms, most_pay(formulas.topped(job.terms, unit), rate, begun.seconds)
     waiting = [lease for lease in job.leases if lease.unit.state is State.SUBMITTED and lease.unit.node == node]
     if terms.flags & TermsFlag.PROVEN:
         waiting = []  # they may be paid, or not
@@ -69,21 +67,21 @@ def expected_pay(
         formulas.pay_at_settle(terms, lease.unit, begun_with(lease.saved, lease.unit.resume).seconds)
         for lease in waiting
     ]
-    seen = [*job.paid, *(pay - formulas.fee_of(pay, policy) for pay in pays)]
+    seen = [*job.paid, *(pay - formulas.fee_of(pay, formulas.policy_of(job.terms)) for pay in pays)]
     count = len(seen) + unpaid
     return min(most, sum(seen) // count) if count else most
 
 
-def most_pay(terms: Terms, policy: Policy, rate: int, shared: int = 0) -> int:
+def most_pay(terms: Terms, rate: int, shared: int = 0) -> int:
     """Return the most that a unit brings its node at a rate, less the fee; `terms` are those with its top-ups.
 
     `shared` are the seconds of the checkpoints that it was made of: they are not billed once more.
     """
     most = min(formulas.price(terms), rate * max(0, formulas.lease_seconds(terms) - shared) // RATE_SCALE)
-    return most - formulas.fee_of(most, policy)
+    return most - formulas.fee_of(most, formulas.policy_of(terms))
 
 
-def saved_pay(terms: Terms, policy: Policy, unit: Unit, last: int, now: int, shared: int = 0) -> int:
+def saved_pay(terms: Terms, unit: Unit, last: int, now: int, shared: int = 0) -> int:
     """Return what a RUNNING unit's checkpoint secures, less the fee: what its node is paid for the time since the last
     one, which was at `last` seconds of the lease (0 for none), where another attempt makes a result of it.
 
@@ -93,24 +91,24 @@ def saved_pay(terms: Terms, policy: Policy, unit: Unit, last: int, now: int, sha
     most = formulas.lease_seconds(formulas.topped(terms, unit)) - shared
     seconds = max(0, min(now - unit.started, most) - last)
     pay = unit.rate * seconds * share // whole // RATE_SCALE
-    return pay - formulas.fee_of(pay, policy)
+    return pay - formulas.fee_of(pay, formulas.policy_of(terms))
 
 
-def settle_pay(terms: Terms, policy: Policy, unit: Unit, now: int, shared: int = 0) -> int:
+def settle_pay(terms: Terms, unit: Unit, now: int, shared: int = 0) -> int:
     """Return what settling a SUBMITTED unit brings its node: the pay less the fee, and the settler's reward.
 
     `shared` are the seconds of the checkpoints that it was made of, as in `most_pay`.
     """
     pay = formulas.pay_at_settle(terms, unit, shared)
-    overdue = max(0, now - formulas.settleable_from(terms, policy, unit))
-    return pay - formulas.fee_of(pay, policy) + formulas.settle_reward(terms, overdue)
+    overdue = max(0, now - formulas.settleable_from(terms, unit))
+    return pay - formulas.fee_of(pay, formulas.policy_of(terms)) + formulas.settle_reward(terms, overdue)
 
 
-def close_pay(terms: Terms, policy: Policy, unit: Unit, now: int) -> int:
+def close_pay(terms: Terms, unit: Unit, now: int) -> int:
     """Return what closing a CLOSING unit brings its node: as at a settlement, and what its slot could earn by now."""
-    pay, overdue = formulas.pay_at_close(terms, policy, unit), max(0, now - unit.deadline_at)
+    pay, overdue = formulas.pay_at_close(terms, unit), max(0, now - unit.deadline_at)
     idle = unit.rate * overdue // RATE_SCALE
-    return pay - formulas.fee_of(pay, policy) + formulas.settle_reward(terms, overdue) + idle
+    return pay - formulas.fee_of(pay, formulas.policy_of(terms)) + formulas.settle_reward(terms, overdue) + idle
 
 
 def ceiling(pay: int, gas: int, config: Config) -> int | None:

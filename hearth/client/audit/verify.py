@@ -302,12 +302,12 @@ class Verifier:
 
         Of a node that has left by now the chain does not say any more whether it was there.
         """
-        from hearth.protocol import formulas, words
+        from hearth.protocol import formulas
         from hearth.protocol.types import State
 
         terms, unit, due = posted.terms, one.view.unit, []
         if unit.state is State.SETTLED and unit.resume:
-            due = formulas.checkpoint_pays(terms, words.unpack_policy(terms.policy), unit, one.kept)
+            due = formulas.checkpoint_pays(terms, unit, one.kept)
         told = [(event.attempt, event.node, event.pay, event.fee) for event in paid]
         owed = [pay for pay in due if pay.node in self._here or pay in told]
         if told != owed:

@@ -327,7 +327,7 @@ class Attesting:
 def _confirmable_from(view: JobView, index: int) -> int:
     """Return the second from which a unit may be confirmed: now, or a newcomer's later one."""
     unit = view.units[index]
-    return max(view.now, fresh_until(view.policy, unit)) if unit.flags & UnitFlag.FRESH else view.now
+    return max(view.now, fresh_until(view.terms, unit)) if unit.flags & UnitFlag.FRESH else view.now
 
 
 def _probation_words(index: int, due: int) -> str:

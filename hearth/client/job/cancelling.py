@@ -75,7 +75,7 @@ def cancel(reads: JobReader, view: JobView, unit: int | None) -> tuple[list[Tran
 
 def _is_held(view: JobView, index: int) -> bool:
     """Say whether a live proposal holds a unit, so that the contract refuses to cancel it."""
-    return formulas.has_live_proposal(view.units[index], view.policy, view.now)
+    return formulas.has_live_proposal(view.terms, view.units[index], view.now)
 
 
 def _units(indices: list[int]) -> str:

@@ -88,7 +88,7 @@ def _workers(session: Session, view: JobView) -> str | None:
     from hearth.protocol import formulas
 
     is_open = view.untouched or any(unit.state is State.OPEN for unit in view.units)
-    if view.blocked or not is_open or not formulas.has_time(view.terms, view.policy, view.now):
+    if view.blocked or not is_open or not formulas.has_time(view.terms, view.now):
         return None
     return open_in_words(Fleet.read(session), view, session.asset)[1]
 
@@ -144,8 +144,8 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
         "verify": verification(terms, session.network.attesters),
         "judge": None if terms.judge == ZERO_ADDRESS else terms.judge,
         "judge_data": None if terms.judge == ZERO_ADDRESS else f"{terms.judge_data:#066x}",
-        "bond": str(formulas.bond(terms, view.policy)),
-        "bond_text": session.amount(formulas.bond(terms, view.policy)),
+        "bond": str(formulas.bond(terms)),
+        "bond_text": session.amount(formulas.bond(terms)),
         "leases": _leases(session, view, waits, checkpoints),
         **strays_in(session.market.strays),
     }

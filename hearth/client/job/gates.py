@@ -15,7 +15,7 @@ from hearth.protocol.units import parse_rate, rate_at_most
 if TYPE_CHECKING:
     from hearth.client.session import Session
     from hearth.client.views import JobView
-    from hearth.protocol.types import Node, Policy, Terms
+    from hearth.protocol.types import Node, Terms
     from hearth.protocol.units import Asset
 
 GATE_LABELS: Final = {
@@ -94,25 +94,23 @@ class Fleet:
         nodes = tuple(node for node in session.market.nodes(head.hash) if node.operator != ZERO_ADDRESS)
         return cls(nodes, head.timestamp, parameters.dead_after, parameters.minimum_stake)
 
-    def gates(
-        self, terms: Terms, policy: Policy, opening: Opening | None = None, *, any_price: bool = False
-    ) -> Counter[Gate]:
+    def gates(self, terms: Terms, opening: Opening | None = None, *, any_price: bool = False) -> Counter[Gate]:
         """Count the workers by the first gate that keeps them from a job, or from an open unit of it.
 
         `any_price` as in `asks`.
         """
-        return Counter(gate for _, gate in self._looked(terms, policy, opening or Opening(), any_price=any_price))
+        return Counter(gate for _, gate in self._looked(terms, opening or Opening(), any_price=any_price))
 
-    def asks(self, terms: Terms, policy: Policy, *, any_price: bool = False) -> list[int]:
+    def asks(self, terms: Terms, *, any_price: bool = False) -> list[int]:
         """Return the asks in force of the workers that can take a job now or later, cheapest first.
 
         With `any_price`, each is looked at as if the job paid what it asks: with the bond and the probation of that
         price, where it is above the job's own.
         """
-        looked = self._looked(terms, policy, Opening(), any_price=any_price)
+        looked = self._looked(terms, Opening(), any_price=any_price)
         return sorted(rate for rate, gate in looked if takers({gate: 1}))
 
-    def backed(self, terms: Terms, policy: Policy, asset: Asset) -> str | None:
+    def backed(self, terms: Terms, asset: Asset) -> str | None:
         """Return the highest price at which free stake covers the bond, where for want of it no worker can take a job.
 
         None where a worker can take it, or where another price is no help.
@@ -123,13 +121,18 @@ class Fleet:
         def at(ceiling: int) -> Terms:
             # A bond covers keeper fees as well, which go by the price where nobody names one.
             lower = replace(terms, ceiling=ceiling)
-            return replace(lower, keeper_fee=min(terms.keeper_fee, auto_keeper_fee(formulas.unit_price(lower), policy)))
+            return replace(
+                lower,
+                keeper_fee=min(
+                    terms.keeper_fee, auto_keeper_fee(formulas.unit_price(lower), formulas.policy_of(terms))
+                ),
+            )
 
         def fits(node: Node, ceiling: int) -> bool:
-            ask = formulas.ask_of(at(ceiling), policy)
+            ask = formulas.ask_of(at(ceiling))
             return formulas.node_gate(_idle(node), ask, self.now, self.dead_after, self.minimum_stake) is Gate.FITS
 
-        if takers(self.gates(terms, policy)):
+        if takers(self.gates(terms)):
             return None
         best = 0
         for node in self.nodes:
@@ -142,11 +145,9 @@ class Fleet:
                 low, high = (middle, high) if fits(node, middle) else (low, middle)
             best = low
         text = rate_at_most(best, asset)
-        return text if best and takers(self.gates(at(parse_rate(text, asset)), policy)) else None
+        return text if best and takers(self.gates(at(parse_rate(text, asset)))) else None
 
-    def _looked(
-        self, terms: Terms, policy: Policy, opening: Opening, *, any_price: bool = False
-    ) -> Iterator[tuple[int, Gate]]:
+    def _looked(self, terms: Terms, opening: Opening, *, any_price: bool = False) -> Iterator[tuple[int, Gate]]:
         """Yield each node's ask in force and the first gate that keeps it from the job.
 
         A gate that only time opens is named where no other is shut: a node that is busy may be too dear as well.
@@ -154,11 +155,11 @@ class Fleet:
         from hearth.protocol import formulas
 
         # A bond goes by the job's own price, however long a unit may run.
-        ask, whole = formulas.ask_of(terms, policy), replace(terms, max_seconds=terms.max_seconds + opening.topped_up)
+        ask, whole = formulas.ask_of(terms), replace(terms, max_seconds=terms.max_seconds + opening.topped_up)
         for node in self.nodes:
             rate = formulas.ask_in_force(node, self.now)
             if any_price:
-                ask = formulas.ask_of(replace(terms, ceiling=max(rate, terms.ceiling)), policy)
+                ask = formulas.ask_of(replace(terms, ceiling=max(rate, terms.ceiling)))
             gate = formulas.node_gate(_idle(node), ask, self.now, self.dead_after, self.minimum_stake)
             if gate is Gate.FITS and node.operator == terms.submitter:
                 gate = Gate.SUBMITTER
@@ -167,14 +168,14 @@ class Fleet:
                 # What an idle node passes opens again when its leases end.
                 if gate in (Gate.PROBATION, Gate.STAKE_SHORT):
                     gate = Gate.NO_SLOT
-                if gate is Gate.QUARANTINED and not formulas.has_time(whole, policy, node.state.quarantine):
+                if gate is Gate.QUARANTINED and not formulas.has_time(whole, node.state.quarantine):
                     gate = Gate.NO_TIME
             if gate is Gate.RUNTIME and node.offer.gpu_count < terms.needs.gpu_count:
                 # A worker without GPUs often has no containers either; the GPUs are what the author asked for.
                 gate = Gate.GPU_COUNT
             if gate in (Gate.FITS, *PASSING) and node.id == opening.excluded:
-                again = opening.again and opening.again + formulas.claim_wait(terms, policy, rate)
-                if not again or not formulas.has_time(whole, policy, max(self.now, again)):
+                again = opening.again and opening.again + formulas.claim_wait(terms, rate)
+                if not again or not formulas.has_time(whole, max(self.now, again)):
                     gate = Gate.EXCLUDED
                 elif self.now < again:
                     gate = Gate.NOT_OPEN
@@ -202,7 +203,7 @@ def open_gates(fleet: Fleet, view: JobView) -> Counter[Gate]:
     openings = [*alike.values(), *([Opening()] if view.untouched else [])]
     gates: Counter[Gate] = Counter()
     for opening in openings:
-        gates = fleet.gates(view.terms, view.policy, opening)
+        gates = fleet.gates(view.terms, opening)
         if takers(gates):
             break
     return gates
@@ -218,7 +219,7 @@ def again_from(view: JobView, index: int) -> int:
     read = view.units[index]
     if formulas.is_excluded(read, read.node, claim=True):
         return 0
-    return formulas.claims_from(view.terms, view.policy, view.stored(index))
+    return formulas.claims_from(view.terms, view.stored(index))
 
 
 def _opening(view: JobView, index: int) -> Opening:
@@ -253,5 +254,5 @@ def open_in_words(fleet: Fleet, view: JobView, asset: Asset) -> tuple[int, str]:
     """Return how many workers can take a posted job's open units, and who they are in words."""
     gates = open_gates(fleet, view)
     words = workers_in_words(gates, view.terms)
-    lower = fleet.backed(view.terms, view.policy, asset) if gates.get(Gate.STAKE_SHORT) else None
+    lower = fleet.backed(view.terms, asset) if gates.get(Gate.STAKE_SHORT) else None
     return takers(gates), words if lower is None else f"{words}; lower the price to {lower}, in a new job"

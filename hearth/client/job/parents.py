@@ -123,7 +123,7 @@ def progress_of(parents: Sequence[ParentView]) -> Progress:
 
 def waits_for(view: JobView, parents: Sequence[ParentView]) -> str:
     """Say of a blocked job what it waits for, or who may end its waiting."""
-    if not formulas.has_time(view.terms, view.policy, view.now):
+    if not formulas.has_time(view.terms, view.now):
         return "no attempt can end before the deadline: anyone may expire it for a refund, hearth job cancel JOB too"
     found = progress_of(parents)
     if found is Progress.OPENS:
@@ -149,7 +149,7 @@ def latest_end(terms: Terms) -> int:
     deadline and the window is settled then, whoever ran it.
     """
     last = Unit(state=State.SUBMITTED, mark=terms.deadline, flags=UnitFlag.FRESH)
-    return formulas.settleable_from(terms, words.unpack_policy(terms.policy), last)
+    return formulas.settleable_from(terms, last)
 
 
 def _end(word: int) -> str:
@@ -168,7 +168,7 @@ def _moves(word: int, terms: Terms, now: int) -> str:
     if unit.state in (State.RUNNING, State.CLOSING):
         return f"node {unit.node} may submit until {until(unit.deadline_at, now)}"
     if unit.state in (State.SUBMITTED, State.DISPUTED):
-        since = formulas.settleable_from(terms, words.unpack_policy(terms.policy), unit)
+        since = formulas.settleable_from(terms, unit)
         return f"its result may be settled from {until(since, now)}"
     return f"until {moment(latest_end(terms))} at most"
 

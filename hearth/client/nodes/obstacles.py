@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from hearth.protocol import formulas
+from hearth.protocol import formulas, words
 from hearth.protocol.types import MAX_RATE, RATE_SCALE, ZERO_ADDRESS, Needs, Status, Terms
 from hearth.protocol.units import (
     Asset,
@@ -70,14 +70,15 @@ def bond_at(rate: int, seconds: int, policy: Policy) -> int:
     """
     from hearth.jobfile.plan import auto_keeper_fee
 
-    terms = _alone(rate, seconds)
+    terms = _alone(rate, seconds, policy)
     fee = auto_keeper_fee(formulas.unit_price(terms), policy)
-    return formulas.base_bond(replace(terms, keeper_fee=fee), policy)
+    return formulas.base_bond(replace(terms, keeper_fee=fee))
 
 
-def _alone(rate: int, seconds: int) -> Terms:
+def _alone(rate: int, seconds: int, policy: Policy) -> Terms:
     """Return the terms of a job of one unit at a rate for so long, as far as they have a price."""
-    return Terms(ZERO_ADDRESS, 0, bytes(32), Needs(), rate, seconds, deadline=0, keeper_fee=0, policy=0)
+    frozen = words.pack_policy(policy)
+    return Terms(ZERO_ADDRESS, 0, bytes(32), Needs(), rate, seconds, deadline=0, keeper_fee=0, policy=frozen)
 
 
 def dearest(stake: int, seconds: int, policy: Policy) -> int:
@@ -98,7 +99,7 @@ def on_probation(ask: int, policy: Policy, asset: Asset) -> str | None:
     most = policy.probation_price
 
     def fits(seconds: int) -> bool:
-        return formulas.unit_price(_alone(ask, seconds)) <= most
+        return formulas.unit_price(_alone(ask, seconds, policy)) <= most
 
     if not most or fits(HOUR):
         return None

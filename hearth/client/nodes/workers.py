@@ -181,7 +181,7 @@ class Workers:
             indices.append(len(view.units))
         rows: list[UnitGate] = []
         for index in indices:
-            claim = formulas.claimable(view.terms, view.policy, view.stored(index), view.now)
+            claim = formulas.claimable(view.terms, view.stored(index), view.now)
             try:
                 gate = self.session.market.fit(view.posted.packed, index, node.id, claim=claim)
             except RefusedError:
@@ -195,7 +195,7 @@ class Workers:
             if gate is Gate.STAKE_SHORT:
                 text = self._bond_words(view, node)
             if gate is Gate.PROBATION:
-                most = self.session.amount(view.policy.probation_price)
+                most = self.session.amount(formulas.policy_of(view.terms).probation_price)
                 text += f"; such a job costs {most} at most, or welcomes newcomers"
             again = gate is Gate.EXCLUDED and again_from(view, index)
             if gate is Gate.PRICE or again:
@@ -222,7 +222,7 @@ class Workers:
         """Say which bond a job binds, what of a node's stake is free for it, and what mends that."""
         from hearth.protocol import formulas
 
-        session, bond = self.session, formulas.bond(view.terms, view.policy)
+        session, bond = self.session, formulas.bond(view.terms)
         parameters = session.network.node_parameters
         text = (
             f"{GATE_SENTENCES[Gate.STAKE_SHORT]}: a lease of it binds {amount_at_least(bond, session.asset)}, and "
@@ -231,7 +231,7 @@ class Workers:
         if node.stake >= bond:
             return f"{text}; more is once its leases are settled"
         fleet = Fleet((node,), view.now, parameters.dead_after, parameters.minimum_stake)
-        lower = fleet.backed(view.terms, view.policy, session.asset)
+        lower = fleet.backed(view.terms, session.asset)
         most = f", which covers a job of at most {lower}" if lower else ""
         missing = amount_at_least(bond - node.stake, session.asset)
         return f'{text}{most}: hearth worker stake "{missing}"'

@@ -169,10 +169,10 @@ class Posting:
         fleet = Fleet.read(self.session)
 
         def enough() -> str | None:
-            lower = fleet.backed(terms, policies.policy, self.session.asset)
+            lower = fleet.backed(terms, self.session.asset)
             return None if lower is None else f'lower the price: hearth submit FILE, with max_rate: "{lower}"'
 
-        self._require_taker(fleet.gates(terms, policies.policy), terms, anyway, enough)
+        self._require_taker(fleet.gates(terms), terms, anyway, enough)
         credit = self._require_price(terms, use_credit)
         if self.session.dry_run:
             return {"schema": "hearth.plan/1", "dry_run": True, "escrow": str(escrow_of(terms)), "rerun_of": job}
@@ -252,7 +252,7 @@ class Posting:
     ) -> JobPlan | PreparedJob:
         """Store a job's sources, journal its terms, and return what to sign; the same file gives the same job again."""
         from hearth.jobfile import local_sources
-        from hearth.protocol import formulas, words
+        from hearth.protocol import formulas
         from hearth.storage import canonical
 
         session, market, submitter = self.session, self.session.market, self._submitter()
@@ -291,7 +291,7 @@ class Posting:
             "already_posted": posted,
             "escrow": str(escrow_of(terms)),
             "escrow_text": session.amount(escrow_of(terms)),
-            "send_before": formulas.expirable_from(terms, words.unpack_policy(terms.policy)),
+            "send_before": formulas.expirable_from(terms),
             "store": session.store_urls[0],
             "stored": stored,
             "prepared": []
@@ -457,7 +457,7 @@ class Posting:
 
     def _pending(self, fingerprint: str) -> PostedRecord | None:
         """Return the journalled job of a fingerprint whose end nobody saw, if it is posted or can still be."""
-        from hearth.protocol import formulas, words
+        from hearth.protocol import formulas
 
         market = self.session.market
         for record in self.session.records.unseen(fingerprint):
@@ -468,7 +468,7 @@ class Posting:
             # may be on their way, sent here or signed elsewhere, and others beside them would be a second job.
             policies = market.policies()
             now = market.port.head().timestamp
-            if policies.takes(terms.policy, now) and formulas.has_time(terms, words.unpack_policy(terms.policy), now):
+            if policies.takes(terms.policy, now) and formulas.has_time(terms, now):
                 return record
         return None
 

@@ -125,13 +125,13 @@ class Preflight:
             terms = self._terms(spec, resolved, needs, policies, fleet.now, submitter, attesters)
         except SpecError as error:
             raise loaded.located(error) from error
-        gates = fleet.gates(terms, policy)
+        gates = fleet.gates(terms)
         fingerprint = self.fingerprint(terms, spec.limits.deadline, auto, spec.price.billing == "auto")
         costs = estimate(
             terms,
             policy,
             RUNTIMES[resolved.runtime],
-            fleet.asks(terms, policy),
+            fleet.asks(terms),
             earlier_runs(self.session, terms.spec),
         )
         named_parents = parents_of(spec)
@@ -205,9 +205,9 @@ class Preflight:
             policy=policies.word,
             flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
         )
-        fitting = fleet.asks(unpriced, policy, any_price=True)
+        fitting = fleet.asks(unpriced, any_price=True)
         if not fitting:
-            gates = fleet.gates(unpriced, policy, any_price=True)
+            gates = fleet.gates(unpriced, any_price=True)
             # A bond goes by price and time: below its ask no worker comes, and in less time it binds less stake.
             shorter = "use a shorter --runtime, whose bond is smaller; " if gates.get(Gate.STAKE_SHORT) else ""
             raise NoWorkerError(
@@ -217,9 +217,9 @@ class Preflight:
             )
         rate = format_rate(fitting[0] * 3 // 2, asset).replace(f" {asset.symbol}", "")
         chosen, _, terms = self._at_rate(spec, unpriced, policy, rate)
-        if takers(fleet.gates(terms, policy)):
+        if takers(fleet.gates(terms)):
             return chosen
-        lower = fleet.backed(terms, policy, asset) or rate_at_least(fitting[0], asset)
+        lower = fleet.backed(terms, asset) or rate_at_least(fitting[0], asset)
         return self._at_rate(spec, unpriced, policy, lower)[0]
 
     def _at_rate(self, spec: JobSpec, terms: Terms, policy: Policy, rate: str) -> tuple[JobSpec, Prices, Terms]:
@@ -243,8 +243,8 @@ class Preflight:
         policy, asset = words.unpack_policy(plan.terms.policy), self.session.asset
         typed = plan.loaded.source.name == COMMAND_LINE
         newcomers = self._for_newcomers(policy, typed=typed) if plan.gates.get(Gate.PROBATION) else None
-        lower = plan.fleet.backed(plan.terms, policy, asset)
-        rates = plan.fleet.asks(plan.terms, policy, any_price=True)
+        lower = plan.fleet.backed(plan.terms, asset)
+        rates = plan.fleet.asks(plan.terms, any_price=True)
         if lower is None and not rates:
             return newcomers
         rate_text = lower or rate_at_least(rates[0], asset)
@@ -252,7 +252,7 @@ class Preflight:
             _, prices, at = self._at_rate(plan.loaded.spec, plan.terms, policy, rate_text)
         except SpecError:  # a price that this market does not take
             return newcomers
-        if not takers(plan.fleet.gates(at, policy)):  # the job names its own keeper fee
+        if not takers(plan.fleet.gates(at)):  # the job names its own keeper fee
             return newcomers
         total = amount_at_least(prices.total, asset)
         if lower is not None:
@@ -325,7 +325,7 @@ class Preflight:
         )
 
     def _judge(self, terms: Terms, attesters: AttesterSet) -> PlannedJudge:
-        from hearth.protocol import formulas, words
+        from hearth.protocol import formulas
 
         return {
             "contract": terms.judge,
@@ -334,7 +334,7 @@ class Preflight:
             "quorum": attesters.quorum,
             "window": terms.challenge_window,
             "unproven_from": terms.deadline + terms.challenge_window,
-            "slash": str(formulas.slash_of(terms, words.unpack_policy(terms.policy))),
+            "slash": str(formulas.slash_of(terms)),
         }
 
     def fingerprint(self, terms: Terms, deadline: str | None, auto_price: bool, auto_billing: bool = False) -> str:
@@ -458,9 +458,8 @@ def _unlock_words(terms: Terms) -> str:
 
 def _waiting_words(terms: Terms, parents: Sequence[ParentView]) -> Iterator[str]:
     """Say of each job that another is to wait for how far it is, by whose word it ends, and what comes too late."""
-    from hearth.protocol import formulas, words
+    from hearth.protocol import formulas
 
-    policy = words.unpack_policy(terms.policy)
     for one in parents:
         posted = one.posted
         text = f"waits for job {one.name} {ASKED[one.parent.condition]}: {one.text}"
@@ -471,7 +470,7 @@ def _waiting_words(terms: Terms, parents: Sequence[ParentView]) -> Iterator[str]
             text += "; how it ends is its worker's word, which nobody can challenge"
         yield text
         end = latest_end(posted.terms)
-        if not formulas.has_time(terms, policy, end):
+        if not formulas.has_time(terms, end):
             yield (
                 f"job {one.name} may take until {moment(end)}, which leaves this one no time before its deadline: it "
                 "would be refunded then; raise limits.deadline"

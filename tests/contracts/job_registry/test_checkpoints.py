@@ -459,7 +459,7 @@ def test_checkpoints__cancelled_closed_and_expired__pay_none(market: World) -> N
     assert _paid(market.close(closed)) == []
 
     expired, _ = lost(market)
-    market.evm.at(formulas.expirable_from(expired, POLICY))
+    market.evm.at(formulas.expirable_from(expired))
     assert _paid(market.expire(expired)) == []
 
     assert market.credit(market.owner) == 0

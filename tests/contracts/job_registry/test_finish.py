@@ -240,7 +240,7 @@ def test_finish__claims__starts_the_next_untouched_unit(market: World) -> None:
     assert (unit.state, unit.node, unit.rate, unit.started) == (State.RUNNING, node, OFFER.ask, now)
     header = market.header(terms)
     assert (header.touched, header.done, header.failed) == (2, 1, 0)
-    assert (node_state(market, node).busy, node_state(market, node).bond) == (1, formulas.bond(terms, market.policy))
+    assert (node_state(market, node).busy, node_state(market, node).bond) == (1, formulas.bond(terms))
     assert [event.name for event in receipt.logs if event.name in ("Finished", "Started")] == ["Finished", "Started"]
 
 
@@ -328,7 +328,7 @@ def test_finish__open_claims_that_have_not_risen_to_the_ask__take_no_unit(world:
     world.propose(terms, node, SENTINEL)
     world.evm.warp(30)
     world.ack(terms, 0)
-    due = formulas.claimable_from(terms, world.policy, first, ask)
+    due = formulas.claimable_from(terms, first, ask)
     assert due is not None
     for offset in around(world, due):
         found = world.finish(terms, 0, claims=True).events("Started")
@@ -340,6 +340,6 @@ def test_finish__no_time_before_the_deadline__takes_no_unit(world: World) -> Non
     season(world, node)
     terms = world.post(units=3, deadline=world.evm.now + 2_000)
     world.claim(terms, node, SENTINEL)
-    for offset in around(world, formulas.expirable_from(terms, world.policy)):
+    for offset in around(world, formulas.expirable_from(terms)):
         found = world.finish(terms, 0, claims=True).events("Started")
         assert len(found) == (offset < 0)

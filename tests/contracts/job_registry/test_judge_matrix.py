@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import formulas, words
 from hearth.protocol.types import NodeId, State, Terms, TermsFlag, Verdict
 from tests.kit.evm import Reverted
-from tests.kit.world import POLICY, ZERO, World
+from tests.kit.world import ZERO, World
 
 NOT_SUBMITTED, NOT_DISPUTED = "jobs: not submitted", "jobs: not disputed"
 
@@ -22,7 +22,7 @@ def _bring(state: State) -> Callable[[World, Terms, NodeId], None]:
         if state == State.CANCELLED:
             world.cancel(terms)
         if state == State.EXPIRED:
-            world.evm.at(formulas.expirable_from(terms, POLICY))
+            world.evm.at(formulas.expirable_from(terms))
             world.expire(terms)
         if state in (State.OPEN, State.CANCELLED, State.EXPIRED):
             return

@@ -188,7 +188,7 @@ def test_post__window_is_looked_at_before_the_judge_is_asked(world: World) -> No
 )
 def test_bond__share_of_the_price__is_at_least_the_policys(world: World, bond_bps: int, bond: int) -> None:
     terms, node = running(world, bond_bps=bond_bps)
-    assert node_state(world, node).bond == bond == formulas.bond(terms, POLICY)
+    assert node_state(world, node).bond == bond == formulas.bond(terms)
 
 
 def test_bond__share_of_the_price__rounds_up(world: World) -> None:
@@ -212,7 +212,7 @@ def test_bond__keeper_fees__are_the_least_as_well(world: World) -> None:
 def test_bond__beyond_the_stake__keeps_the_node_out(world: World) -> None:
     node = world.register(stake=3 * ETHER)
     terms = world.post(bond_bps=300_000)
-    assert formulas.bond(terms, POLICY) == 3 * ETHER
+    assert formulas.bond(terms) == 3 * ETHER
     dear = world.post(bond_bps=300_001)
     with reverts("nodes: free stake short"):
         world.claim(dear, node)

@@ -205,7 +205,7 @@ def test_reclaim__lease_over_and_node_live__weighs_the_fee_of_max_seconds_at_the
     market.evm.at(market.unit(terms).mark - 1)
     market.nodes.send.beat(node, sender=market.operator)
     market.evm.warp(1)
-    fee = formulas.whole_fee(terms, market.policy, market.unit(terms))
+    fee = formulas.whole_fee(terms, market.unit(terms))
     assert min(10**6, fee * 10**6 // FEE_REFERENCE) == share
     market.reclaim(terms)
     found = node_state(market, node)

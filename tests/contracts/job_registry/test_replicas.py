@@ -11,7 +11,7 @@ from hearth.protocol.parents import Condition, Ended, ended
 from hearth.protocol.types import SENTINEL, NodeId, Outcome, State, Terms, TermsFlag, Verdict
 from tests.kit.evm import reverts
 from tests.kit.steps import BUDGET, credited
-from tests.kit.world import ETHER, POLICY, World
+from tests.kit.world import ETHER, World
 
 PROVEN = TermsFlag.NEWCOMERS | TermsFlag.PROVEN
 
@@ -164,7 +164,7 @@ def test_cancel__all_of_it__refunds_the_replicas_that_nobody_took(market: World)
 
 def test_expire__replicas_that_nobody_took__pay_once(market: World) -> None:
     terms = _replicated(market)
-    due = formulas.expirable_from(terms, POLICY)
+    due = formulas.expirable_from(terms)
     market.evm.at(due)
     market.expire(terms, SENTINEL)
     assert market.lock_of(terms) == 0
@@ -176,7 +176,7 @@ def test_expire__one_replica__pays_nobody(market: World) -> None:
     terms = _replicated(market, match_window=12)
     ((node, _),) = _nodes(market, 1)
     market.propose(terms, node, 0)
-    market.evm.at(formulas.expirable_from(terms, POLICY))
+    market.evm.at(formulas.expirable_from(terms))
     with credited(market) as got:
         market.expire(terms, 0)
     assert got == {"submitter": BUDGET}

@@ -243,7 +243,7 @@ def test_rule__reject__refunds_and_takes_the_whole_bond(market: World, held: boo
 @pytest.mark.parametrize("bond_bps", [0, 10_000, 1_234_567])
 def test_rule__reject__gives_six_tenths_of_the_bond_at_most(world: World, bond_bps: int) -> None:
     terms, node = disputed(world, bond_bps=bond_bps)
-    bond = formulas.bond(terms, POLICY)
+    bond = formulas.bond(terms)
     most = bond * 6 // 10
     for parts in ((most + 1, 0, 0), (most, 0, 1), (most // 3 + 1, most // 3 + 1, most // 3 + 1)):
         with reverts("nodes: shares too large"):
@@ -523,7 +523,7 @@ def test_worked_example__unproven__pays_its_line(kind: str, bond_bps: int) -> No
 @pytest.mark.parametrize("kind", ["native", "erc20"])
 def test_worked_example__reject_of_a_thousand_prices__pays_its_line(kind: str) -> None:
     world, terms = _worked(kind, bond_bps=10_000_000)
-    assert node_state(world, NodeId(1)).bond == formulas.bond(terms, EXAMPLE) == 20_334_000
+    assert node_state(world, NodeId(1)).bond == formulas.bond(terms) == 20_334_000
     world.dispute(terms)
     given = (share(world.submitter, 20_334), share(world.stranger, 8_133_600), share(world.keeper, 203_340))
     with credited(world) as got:

@@ -543,7 +543,7 @@ def test_unlock__no_time_for_an_attempt__is_refused_from_its_first_second(market
     for condition in (Condition.SUCCESS, Condition.FAILURE):
         deadline = start + 5_000 + LEASE - 1
         terms = market.post_after((parent, condition), units=child.units, deadline=deadline)
-        for offset in around(market, formulas.expirable_from(terms, market.policy)):
+        for offset in around(market, formulas.expirable_from(terms)):
             if offset < 0:
                 with reverts("jobs: not expired"):
                     market.expire(terms, child.index)
@@ -576,7 +576,7 @@ def test_unlock__open_claims__count_from_it(world: World, child: Child, window: 
     world.unlock(terms)
     opens = world.evm.now + (world.policy.open_claim_after if window else 0)
     index = child.index if child.units > 1 else 0
-    wait = formulas.claim_wait(terms, world.policy, 90 * 10**18)
+    wait = formulas.claim_wait(terms, 90 * 10**18)
     assert wait > 0
     if window:
         with reverts("jobs: takes no claims yet"):

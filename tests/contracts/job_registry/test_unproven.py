@@ -25,7 +25,7 @@ from tests.kit.steps import (
     node_state,
     proven,
 )
-from tests.kit.world import DAY, DEAD_AFTER, ETHER, FEE_REFERENCE, MINIMUM_STAKE, POLICY, World
+from tests.kit.world import DAY, DEAD_AFTER, ETHER, FEE_REFERENCE, MINIMUM_STAKE, World
 
 PROVEN = TermsFlag.NEWCOMERS | TermsFlag.PROVEN
 
@@ -70,7 +70,7 @@ def test_settle__unproven_submitted_near_the_deadline__waits_for_both(world: Wor
     """A result can come in after the deadline's last start: its own window is never cut."""
     node = world.register()
     terms = world.terms(**world.judged(flags=PROVEN))
-    terms = replace(terms, deadline=world.evm.now + formulas.lease_seconds(terms) + formulas.grace(terms, POLICY))
+    terms = replace(terms, deadline=world.evm.now + formulas.lease_seconds(terms) + formulas.grace(terms))
     world.post(terms)
     world.claim(terms, node)
     world.evm.at(world.unit(terms).mark - 1)
@@ -81,7 +81,7 @@ def test_settle__unproven_submitted_near_the_deadline__waits_for_both(world: Wor
 
 
 def _refused(world: World, terms: Terms) -> bool:
-    if world.evm.now < formulas.settleable_from(terms, POLICY, world.unit(terms)):
+    if world.evm.now < formulas.settleable_from(terms, world.unit(terms)):
         with reverts("jobs: too early to settle"):
             world.settle(terms)
         return True
@@ -101,7 +101,7 @@ def test_settle__unproven__pays_a_rising_part_of_the_slash(world: World, late: i
 def test_settle__unproven_with_a_large_keeper_fee__pays_a_quarter_of_the_slash(world: World) -> None:
     terms, _ = _due(world, keeper_fee=10**16)
     world.evm.warp(600)
-    slash = formulas.slash_of(terms, POLICY)
+    slash = formulas.slash_of(terms)
     assert slash == 8 * 10**15
     with credited(world) as got:
         world.settle(terms)

@@ -9,7 +9,7 @@ from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, Gate, NodeId, State, Terms, Unit
 from tests.kit.evm import reverts
 from tests.kit.steps import around, running
-from tests.kit.world import POLICY, World
+from tests.kit.world import World
 
 WINDOW = 30
 RATES = (0, 1, 25 * 10**18, 25 * 10**18 + 1, 50 * 10**18, 99 * 10**18, 100 * 10**18)
@@ -18,7 +18,7 @@ RATES = (0, 1, 25 * 10**18, 25 * 10**18 + 1, 50 * 10**18, 99 * 10**18, 100 * 10*
 def _from(world: World, terms: Terms, rate: int, index: int = 0, *, unit: Unit | None = None) -> int:
     """Ask, and demand what the library says of the unit as stored."""
     found: int = world.lens.call.claimable_from(words.pack_terms(terms), index, rate)
-    expected = formulas.claimable_from(terms, POLICY, unit or world.unit(terms, index), rate)
+    expected = formulas.claimable_from(terms, unit or world.unit(terms, index), rate)
     assert found == (SENTINEL if expected is None else expected)
     return found
 

@@ -9,13 +9,13 @@ from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, Gate, NodeId, Terms, TermsFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import LEASE, around, running
-from tests.kit.world import DEAD_AFTER, MARKET, POLICY, World
+from tests.kit.world import DEAD_AFTER, MARKET, World
 
 
 def _fit(world: World, terms: Terms, node: NodeId, index: int = 0, *, claim: bool = False) -> int:
     gate: int = world.lens.call.fit(words.pack_terms(terms), index, node, claim)
     if not words.is_header(world.load(terms)[0]):
-        args = terms, POLICY, world.unit(terms), world.best(terms), world.node(node), world.evm.now, MARKET
+        args = terms, world.unit(terms), world.best(terms), world.node(node), world.evm.now, MARKET
         assert gate == formulas.fit(*args, claim=claim)
     return gate
 

@@ -26,7 +26,7 @@ def test_unit__proposal__is_dropped_from_the_lapse_on(world: World) -> None:
     stored, best = world.unit(terms), world.best(terms)
     for offset in around(world, stored.mark + 60):
         found = _unit(world, terms)
-        assert found == formulas.with_lapse(stored, best, POLICY, world.evm.now)
+        assert found == formulas.with_lapse(terms, stored, best, world.evm.now)
         assert (found.lapses, found.node, found.mark) == ((0, 0, stored.mark) if offset < 0 else (1, node, 0))
         assert world.unit(terms) == stored
 

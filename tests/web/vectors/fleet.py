@@ -40,7 +40,7 @@ def _case(random: Random, size: int, *, times: int = 1) -> dict[str, Any]:
     job = gates._fitting()
     if random.random() < 0.4:
         changed = random.choice(of_job)(job)
-        job = replace(job, terms=changed.terms, policy=changed.policy)
+        job = replace(job, terms=changed.terms)
     flags = TermsFlag(0) if random.random() < 0.4 else job.terms.flags
     # As tight as a deadline may be, or with time for a quarantine.
     deadline = job.terms.deadline + random.choice((0, 100))
@@ -65,13 +65,13 @@ def _node(random: Random, job: gates.Case, changes: list[gates.Change], number: 
 def _said(nodes: list[Node], terms: Terms, job: gates.Case) -> dict[str, Any]:
     active = tuple(node for node in nodes if node.operator != ZERO_ADDRESS)
     fleet = Fleet(active, NOW, gates.DEAD_AFTER, gates.MINIMUM)
-    counted = fleet.gates(terms, job.policy)
+    counted = fleet.gates(terms)
     return {
         "now": NOW,
         "gates": {str(int(gate)): count for gate, count in sorted(counted.items())},
         "takers": takers(counted),
-        "asks": [str(rate) for rate in fleet.asks(terms, job.policy)],
-        "anyPrice": [str(rate) for rate in fleet.asks(terms, job.policy, any_price=True)],
-        "backed": fleet.backed(terms, job.policy, NATIVE),
+        "asks": [str(rate) for rate in fleet.asks(terms)],
+        "anyPrice": [str(rate) for rate in fleet.asks(terms, any_price=True)],
+        "backed": fleet.backed(terms, NATIVE),
         "words": workers_in_words(counted, terms),
     }

@@ -18,7 +18,6 @@ from hearth.protocol.types import (
     NodeId,
     NodeState,
     Offer,
-    Policy,
     Runtime,
     State,
     Terms,
@@ -39,7 +38,6 @@ class Case:
     """A job, one of its units, and a node that looks at it."""
 
     terms: Terms
-    policy: Policy
     unit: Unit
     best: Best
     node: Node
@@ -68,10 +66,10 @@ def cases() -> dict[str, Any]:
 
 def _written(case: Case, terms: list[list[str]]) -> dict[str, Any]:
     market = formulas.Immutables(DEAD_AFTER, MINIMUM)
-    ask = formulas.ask_of(case.terms, case.policy)
+    ask = formulas.ask_of(case.terms)
     if (packed := terms_words(case.terms)) not in terms:
         terms.append(packed)
-    looked = (case.terms, case.policy, case.unit, case.best, case.node, case.now, market)
+    looked = (case.terms, case.unit, case.best, case.node, case.now, market)
     return {
         "terms": terms.index(packed),
         "unit": hex(words.pack_unit(case.unit)),
@@ -109,7 +107,7 @@ def _fitting() -> Case:
     state = NodeState(beat=NOW - 10, busy=1, seasoned=True)
     node = Node(NodeId(7), "0x" + "0a" * 20, "0x" + "0b" * 20, MINIMUM, offer, state)
     unit = Unit(State.OPEN, node=NodeId(3), started=NOW - policy.open_claim_after - policy.claim_ramp)
-    return Case(terms, policy, unit, Best(), node)
+    return Case(terms, unit, Best(), node)
 
 
 def _both(random: Random, changes: Sequence[Change]) -> Case:
@@ -125,7 +123,7 @@ def _any(random: Random) -> Case:
     terms = _drawn.drawn_terms(random, policy)
     best = Best(node=NodeId(random.choice((1, 2, 7))))
     unit = _drawn.drawn_unit(random, state=random.choice((State.OPEN, State.OPEN, None)))
-    return Case(terms, policy, unit, best, _drawn.drawn_node(random))
+    return Case(terms, unit, best, _drawn.drawn_node(random))
 
 
 def _state(**changed: Any) -> Change:
@@ -150,8 +148,8 @@ def _unit(**changed: Any) -> Change:
 
 def _policy(**changed: Any) -> Change:
     def change(case: Case) -> Case:
-        policy = replace(case.policy, **changed)
-        return replace(case, policy=policy, terms=replace(case.terms, policy=words.pack_policy(policy)))
+        policy = replace(formulas.policy_of(case.terms), **changed)
+        return replace(case, terms=replace(case.terms, policy=words.pack_policy(policy)))
 
     return change
 
@@ -168,7 +166,7 @@ def _then(*changes: Change) -> Change:
 def _of_node() -> list[Change]:
     half = formulas.active_stake(MINIMUM)
     fitting = _fitting()
-    bond = formulas.bond(fitting.terms, fitting.policy)
+    bond = formulas.bond(fitting.terms)
     return [
         _state(beat=0),
         # A chain whose time began with it.
@@ -210,7 +208,7 @@ def _of_offer() -> list[Change]:
 
 def _of_price() -> list[Change]:
     fitting = _fitting()
-    bond = formulas.bond(fitting.terms, fitting.policy)
+    bond = formulas.bond(fitting.terms)
     whole = formulas.price(fitting.terms)
     newcomer = _then(_state(seasoned=False), _terms(flags=TermsFlag(0)))
     coded = 5 * 10**15

@@ -9,7 +9,7 @@ from typing import Any
 
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Best, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import Best, NodeId, State, Terms, Unit
 from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import NOW, lane, terms_words
 from tests.web.vectors._plain import outcome, plain
@@ -22,7 +22,6 @@ class Case:
     """What the functions take."""
 
     terms: Terms
-    policy: Policy
     unit: Unit
     best: Best
     now: int
@@ -36,20 +35,20 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
     "windowEnd": lambda c: c.unit.window_end,
     "deadlineAt": lambda c: c.unit.deadline_at,
     "submittedAt": lambda c: c.unit.submitted_at,
-    "hasLiveProposal": lambda c: formulas.has_live_proposal(c.unit, c.policy, c.now),
-    "withLapse": lambda c: hex(words.pack_unit(formulas.with_lapse(c.unit, c.best, c.policy, c.now))),
-    "claimsFrom": lambda c: formulas.claims_from(c.terms, c.policy, c.unit),
-    "claimable": lambda c: formulas.claimable(c.terms, c.policy, c.unit, c.now),
-    "claimCeiling": lambda c: formulas.claim_ceiling(c.terms, c.policy, c.waited),
-    "claimWait": lambda c: formulas.claim_wait(c.terms, c.policy, min(c.rate, c.terms.ceiling)),
-    "claimableFrom": lambda c: formulas.claimable_from(c.terms, c.policy, c.unit, c.rate),
+    "hasLiveProposal": lambda c: formulas.has_live_proposal(c.terms, c.unit, c.now),
+    "withLapse": lambda c: hex(words.pack_unit(formulas.with_lapse(c.terms, c.unit, c.best, c.now))),
+    "claimsFrom": lambda c: formulas.claims_from(c.terms, c.unit),
+    "claimable": lambda c: formulas.claimable(c.terms, c.unit, c.now),
+    "claimCeiling": lambda c: formulas.claim_ceiling(c.terms, c.waited),
+    "claimWait": lambda c: formulas.claim_wait(c.terms, min(c.rate, c.terms.ceiling)),
+    "claimableFrom": lambda c: formulas.claimable_from(c.terms, c.unit, c.rate),
     "proposable": lambda c: formulas.proposable(c.terms, c.unit, c.now),
-    "hasTime": lambda c: formulas.has_time(c.terms, c.policy, c.now),
-    "expirableFrom": lambda c: formulas.expirable_from(c.terms, c.policy),
+    "hasTime": lambda c: formulas.has_time(c.terms, c.now),
+    "expirableFrom": lambda c: formulas.expirable_from(c.terms),
     "challengeEnd": lambda c: formulas.challenge_end(c.terms, c.unit),
-    "freshUntil": lambda c: formulas.fresh_until(c.policy, c.unit),
-    "settleableFrom": lambda c: formulas.settleable_from(c.terms, c.policy, c.unit),
-    "declinableUntil": lambda c: formulas.declinable_until(c.terms, c.policy, c.unit),
+    "freshUntil": lambda c: formulas.fresh_until(c.terms, c.unit),
+    "settleableFrom": lambda c: formulas.settleable_from(c.terms, c.unit),
+    "declinableUntil": lambda c: formulas.declinable_until(c.terms, c.unit),
     "reclaimableFrom": lambda c: formulas.reclaimable_from(c.unit, c.beat, c.dead_after),
 }
 
@@ -82,7 +81,7 @@ def _worked_example(random: Random) -> list[Case]:
     terms = replace(_drawn.drawn_terms(random, policy), ceiling=1_000_000, match_window=15)
     unit = Unit(State.OPEN, started=NOW)
     asked = zip((0, 7, 8, 30), (250_000, 425_001, 1_000_000, 1_000_001), strict=True)
-    return [Case(terms, policy, unit, Best(), NOW, rate, waited, NOW, 900) for waited, rate in asked]
+    return [Case(terms, unit, Best(), NOW, rate, waited, NOW, 900) for waited, rate in asked]
 
 
 def _proposed(random: Random) -> list[Case]:
@@ -91,7 +90,7 @@ def _proposed(random: Random) -> list[Case]:
     terms = replace(_drawn.drawn_terms(random, policy), match_window=15)
     ends = (NOW + 15, NOW + 15 + policy.ack_time)
     return [
-        Case(terms, policy, Unit(State.OPEN, started=NOW, mark=NOW + 15, lapses=lapses), Best(), now, 0, 0, 0, 900)
+        Case(terms, Unit(State.OPEN, started=NOW, mark=NOW + 15, lapses=lapses), Best(), now, 0, 0, 0, 900)
         for lapses in (0, 1, 2)
         for end in ends
         for now in (end - 1, end)
@@ -108,10 +107,9 @@ def _case(random: Random) -> Case:
     )
     # Near each moment at which something changes, or anywhere.
     turns = [unit.started, unit.mark, unit.mark + policy.ack_time, unit.started + policy.open_claim_after]
-    turns += [formulas.claims_from(terms, policy, unit), formulas.expirable_from(terms, policy), terms.deadline, NOW]
+    turns += [formulas.claims_from(terms, unit), formulas.expirable_from(terms), terms.deadline, NOW]
     return Case(
         terms,
-        policy,
         unit,
         Best(
             node=NodeId(random.choice((0, 1, 7, 2**32 - 1))), key=random.getrandbits(48), extensions=random.randrange(4)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Billing, Header, Kept, Needs, NodeId, Outcome, Policy, State, Terms, Unit
+from hearth.protocol.types import Billing, Header, Kept, Needs, NodeId, Outcome, State, Terms, Unit
 from tests.web.vectors import _chance, _drawn
 from tests.web.vectors._drawn import lane, terms_words
 from tests.web.vectors._plain import outcome, plain
@@ -22,7 +22,6 @@ class Case:
     """What the functions take."""
 
     terms: Terms
-    policy: Policy
     unit: Unit
     header: Header
     kept: dict[int, Kept]
@@ -44,19 +43,19 @@ FUNCTIONS: dict[str, Callable[[Case], Any]] = {
     "jobHolds": lambda c: formulas.job_holds(c.terms, c.header, [c.unit, c.unit]),
     "jobHoldsAlone": lambda c: formulas.job_holds(c.terms, None, [c.unit]),
     "tip": lambda c: formulas.tip(c.terms),
-    "grace": lambda c: formulas.grace(c.terms, c.policy),
+    "grace": lambda c: formulas.grace(c.terms),
     "leaseSeconds": lambda c: formulas.lease_seconds(c.terms),
-    "baseBond": lambda c: formulas.base_bond(c.terms, c.policy),
-    "bond": lambda c: formulas.bond(c.terms, c.policy),
-    "slashOf": lambda c: formulas.slash_of(c.terms, c.policy),
+    "baseBond": lambda c: formulas.base_bond(c.terms),
+    "bond": lambda c: formulas.bond(c.terms),
+    "slashOf": lambda c: formulas.slash_of(c.terms),
     "ramp": lambda c: formulas.ramp(c.amount, c.overdue),
     "settleReward": lambda c: formulas.settle_reward(c.terms, c.overdue),
     "reclaimReward": lambda c: formulas.reclaim_reward(c.terms, c.amount, c.overdue),
     "expireReward": lambda c: formulas.expire_reward(c.terms, c.unit, c.overdue),
     "expireRewardOfRest": lambda c: formulas.expire_reward(c.terms, None, c.overdue),
     "reserved": lambda c: formulas.reserved(c.unit, c.kept),
-    "checkpointPays": lambda c: formulas.checkpoint_pays(c.terms, c.policy, c.unit, c.kept),
-    "feeOf": lambda c: formulas.fee_of(c.amount, c.policy),
+    "checkpointPays": lambda c: formulas.checkpoint_pays(c.terms, c.unit, c.kept),
+    "feeOf": lambda c: formulas.fee_of(c.amount, formulas.policy_of(c.terms)),
 }
 
 
@@ -98,7 +97,7 @@ def _worked_example() -> Case:
         billing=Billing.FUEL,
     )
     unit = Unit(State.SUBMITTED, Outcome.OK, NodeId(1), 250_000_001, 100, 200, seconds=17, attempts=1, tips=1)
-    return Case(terms, policy, unit, Header(), {}, 200, 0, 1_016)
+    return Case(terms, unit, Header(), {}, 200, 0, 1_016)
 
 
 def _whole_lease_topped() -> Case:
@@ -117,7 +116,6 @@ def _case(random: Random) -> Case:
     state = random.choice((State.SUBMITTED, State.SUBMITTED, State.CLOSING, None))
     return Case(
         terms,
-        policy,
         _drawn.drawn_unit(random, state=state),
         _header(random, terms),
         _kept(random, terms),

@@ -21,7 +21,6 @@ from hearth.protocol.types import (
     Node,
     NodeId,
     Outcome,
-    Policy,
     State,
     Terms,
     TermsFlag,
@@ -63,7 +62,6 @@ class Case:
     """A job at a second, with a unit or with its header, and a node or two."""
 
     terms: Terms
-    policy: Policy
     unit: Unit
     header: Header | None
     parents: tuple[Parent, ...]
@@ -92,7 +90,7 @@ def _kinds(row: dict[str, Any]) -> set[Any]:
 
 
 def _written(case: Case) -> dict[str, Any]:
-    job = JobRow(JobId(b"\x07" * 32), case.terms, case.policy, (), case.header, 0, parents=case.parents)
+    job = JobRow(JobId(b"\x07" * 32), case.terms, (), case.header, 0, parents=case.parents)
     of_unit = _decided(case, replace(job, units=(UnitRow(0, case.unit),), header=None))
     of_rest = [] if case.header is None else _decided(case, job)
     nodes = [one for one in of_unit if isinstance(one, CheckLiveness)]
@@ -172,14 +170,14 @@ def _case(random: Random) -> Case:
     nodes = tuple(_node(random, number) for number in ((1, 2) if random.random() < 0.3 else (1,)))
     beats = {int(node.id): node.state.beat for node in nodes}
     turns = [
-        formulas.expirable_from(formulas.topped(terms, unit), policy),
-        formulas.settleable_from(terms, policy, unit),
+        formulas.expirable_from(formulas.topped(terms, unit)),
+        formulas.settleable_from(terms, unit),
         formulas.reclaimable_from(unit, beats.get(int(unit.node), unit.started), dead_after),
         *(unit.mark, NOW),
     ]
     now = max(1, random.choice(turns) + random.choice((-1, 0, 1, 120, 5_000)))
     said = tuple(random.choice(_PARENTS) for _ in waits)
-    return Case(terms, policy, unit, header, waits, said, nodes, dead_after, now)
+    return Case(terms, unit, header, waits, said, nodes, dead_after, now)
 
 
 def _node(random: Random, number: int) -> Node:

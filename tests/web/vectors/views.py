@@ -21,7 +21,6 @@ from hearth.protocol.types import (
     JobId,
     NodeId,
     Outcome,
-    Policy,
     State,
     Terms,
     TermsFlag,
@@ -113,7 +112,7 @@ def _look(case: _Case, now: int) -> dict[str, Any]:
 
 def _looks(case: _Case) -> list[int]:
     """Return the seconds around those at which something changes, in their order."""
-    turns = _turns(case.stored, case.terms, words.unpack_policy(case.terms.policy))
+    turns = _turns(case.stored, case.terms)
     for one in case.stored:
         if one.unit.state is State.RUNNING:
             beat = case.seen.get(one.unit.node, one.unit.started)
@@ -186,17 +185,18 @@ def _stored(draw: random.Random, leases: int) -> tuple[list[UnitView], Header | 
     return [unit() for _ in range(touched)], header
 
 
-def _turns(stored: list[UnitView], terms: Terms, policy: Policy) -> list[int]:
+def _turns(stored: list[UnitView], terms: Terms) -> list[int]:
     """Return the seconds near which something changes."""
     turns = [NOW, terms.deadline + terms.challenge_window] if not stored or len(stored) > 1 else []
     for one in stored:
         unit = one.unit
-        opens = formulas.claims_from(terms, policy, unit)
+        opens = formulas.claims_from(terms, unit)
         if unit.state is State.OPEN:
+            policy = formulas.policy_of(terms)
             turns += [opens, opens + policy.claim_ramp, unit.mark, unit.mark + policy.ack_time]
-            turns += [formulas.expirable_from(formulas.topped(terms, unit), policy)]
+            turns += [formulas.expirable_from(formulas.topped(terms, unit))]
         elif unit.state in (State.SUBMITTED, State.DISPUTED):
-            turns += [formulas.settleable_from(terms, policy, unit), formulas.challenge_end(terms, unit)]
+            turns += [formulas.settleable_from(terms, unit), formulas.challenge_end(terms, unit)]
         else:
             turns.append(unit.mark)
     return turns
