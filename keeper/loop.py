@@ -3,7 +3,7 @@
 Every action is estimated against the newest state first: a refusal means that somebody else was faster, and is
 counted as a lost race; what is not worth its real gas is left. Then it goes the one transaction path
 (`hearth.chain.tx`). While a transaction of an earlier cycle is alive, nothing new is sent. Without a key the keeper
-does everything but send, and says what it would do. Source: docs/protocol.md, section "Keeper".
+does everything but send, and says what it would do. Source: docs/keeper-program.md.
 """
 
 from __future__ import annotations

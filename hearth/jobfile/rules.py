@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from hearth.base.errors import BadCid, HearthError
 from hearth.base.text import folded
 from hearth.jobfile.problems import Location, Problem
+from hearth.protocol.runtimes import RESERVED_ENV
 from hearth.protocol.units import parse_duration
 from hearth.protocol.zones import zone_of
 from hearth.storage import cid
@@ -42,7 +43,6 @@ ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_NAME = re.compile(r".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*", re.IGNORECASE)
 _PASSWORD = re.compile(r"://[^/?# \t\r\n:]*:[^/?# \t\r\n]+@")
 """Where a URL has a password; its scheme is left out, so that a long text takes no long time."""
-_RESERVED_PREFIXES = ("NVIDIA_", "LD_", "HEARTH_")
 COMPARED: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "hash": (frozenset(), frozenset()),
     "allclose": (frozenset({"file"}), frozenset({"atol", "rtol"})),
@@ -99,8 +99,8 @@ def env(pairs: Mapping[str, str], where: Location) -> Iterator[Problem]:
                 "all that a job brings is public in this version, inputs too: keep secrets out of it",
                 "SECRET_IN_ENV",
             )
-        elif name.upper().startswith(_RESERVED_PREFIXES):
-            prefix = next(prefix for prefix in _RESERVED_PREFIXES if name.upper().startswith(prefix))
+        elif name.upper().startswith(RESERVED_ENV):
+            prefix = next(prefix for prefix in RESERVED_ENV if name.upper().startswith(prefix))
             yield Problem((*where, name), f"names that start with {prefix} are the worker's", "choose another name")
 
 

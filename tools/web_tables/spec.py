@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from hearth.jobfile import model, plan, resolved, rules, sugar, text
-from hearth.protocol.runtimes import DEFAULT, RUNTIMES
+from hearth.protocol.runtimes import DEFAULT, RESERVED_ENV, RUNTIMES
 from hearth.protocol.types import MAX_PROOF_SECONDS
 
 _READERS: Mapping[Any, str] = {
@@ -80,7 +80,7 @@ def tables() -> Mapping[str, Any]:
             "shell": sugar._SHELL.pattern,
         },
         "NAME_ATTESTERS": model.NAME_ATTESTERS,
-        "RESERVED_PREFIXES": rules._RESERVED_PREFIXES,
+        "RESERVED_PREFIXES": RESERVED_ENV,
         "COMPARED": {
             kind: {"needed": sorted(needed), "optional": sorted(optional)}
             for kind, (needed, optional) in rules.COMPARED.items()

@@ -21,12 +21,10 @@ from typing import NamedTuple, Protocol
 
 from hearth.base.errors import SpecError
 from hearth.base.text import plain
-from hearth.protocol.runtimes import MAX_LOG_BYTES, WASM
+from hearth.protocol.runtimes import MAX_LOG_BYTES, RESERVED_ENV, WASM
 from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES as MAX_OUTPUT_ENTRIES
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-# LD_* preloads code into every process of a container (CVE-2025-23266), NVIDIA_* steers the GPU hook; HEARTH_* is ours.
-ENV_REFUSED = ("LD_", "NVIDIA_", "HEARTH_")
 MAX_ENV_BYTES = 64 * 1024
 MAX_OUTPUT_DEPTH = 32
 MAX_OUTPUT_PATH = 1024
@@ -312,7 +310,7 @@ def guest_env(request: RunRequest) -> dict[str, str]:
             raise SpecError(
                 f"env name {name!r} is not an identifier", hint="hearth check job.yaml", component="runtime"
             )
-        if name.startswith(ENV_REFUSED):
+        if name.upper().startswith(RESERVED_ENV):
             raise SpecError(
                 f"env name {name} is kept for the sandbox (no LD_*, NVIDIA_*, HEARTH_*)",
                 hint="rename it in the job spec, then: hearth check job.yaml",

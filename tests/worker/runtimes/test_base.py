@@ -193,7 +193,15 @@ def test_guest_env__spec_and_unit__nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "env", [{"LD_PRELOAD": "x"}, {"NVIDIA_DRIVER_CAPABILITIES": "all"}, {"HEARTH_UNITS": "9"}, {"A": "\0"}, {"A-B": ""}]
+    "env",
+    [
+        {"LD_PRELOAD": "x"},
+        {"NVIDIA_DRIVER_CAPABILITIES": "all"},
+        {"HEARTH_UNITS": "9"},
+        {"Ld_preload": "x"},
+        {"A": "\0"},
+        {"A-B": ""},
+    ],
 )
 def test_guest_env__names_of_the_sandbox__refused(env: dict[str, str]) -> None:
     with pytest.raises(SpecError):

@@ -1,4 +1,4 @@
-// The page's own sentences in one table, so that a second language is a second table.
+// What the frame of every page says: its name, its notices, its navigation.
 
 export const TEXTS = {
   name: "Hearth",
