@@ -20,6 +20,8 @@ NODE_VENV := $(CURDIR)/.venv-node
 NODE_FITS := $(shell node -e 'const [a, b] = process.versions.node.split("."); process.exit(a < 22 || (a == 22 && b < 12) ? 1 : 0)' 2>/dev/null && \
 	command -v npm >/dev/null && echo yes)
 NODE_STAMP := $(if $(NODE_FITS),,.venv-node/.stamp)
+# anvil comes by npm, and older ones will do for it.
+ANVIL_NODE_STAMP := $(if $(shell node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' 2>/dev/null && command -v npm),,$(NODE_STAMP))
 # ape-vyper looks for the vyper program on PATH; nothing else is picked up from the user's own site.
 export PATH := $(VENV)/bin:$(if $(NODE_FITS),,$(NODE_VENV)/bin:)$(PATH)
 export PYTHONNOUSERSITE := 1
@@ -73,21 +75,50 @@ setup: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid .venv-format/
 	@$(call SIZE,.venv)
 	@touch $@
 
-.venv/.stamp-deps: requirements-build.lock requirements-dev.lock | .venv/.stamp-venv
-	@$(BEGIN) "$$(grep -c '^[a-z]' requirements-dev.lock) Python packages into .venv"
+define NPM_CI
+	@npm ci $(1) --ignore-scripts --no-progress --loglevel=error >/dev/null
+	@test -x node_modules/.bin/anvil || { echo "npm left out anvil: its package has none for this platform" >&2; exit 3; }
+	@$(call SIZE,node_modules)
+	@touch $@
+endef
+
+# $(1) is a lock: of users, or of development, which has theirs and holds a few of them back.
+define PACKAGES
+	@$(BEGIN) "$$(grep -c '^[a-z]' $(1)) Python packages into .venv"
 	@$(PY) -m pip download $(PIP_LOCKED) --only-binary :all: --dest $(WHEELS) -r requirements-build.lock
 	@$(PY) -m pip install $(PIP_LOCKED) --no-index --find-links $(WHEELS) -r requirements-build.lock
-	@$(PY) -m pip install $(PIP_LOCKED) --no-build-isolation --only-binary :all: --no-binary $(SDIST_ONLY) \
-		-r requirements-dev.lock
+	@$(PY) -m pip install $(PIP_LOCKED) --no-build-isolation --only-binary :all: --no-binary $(SDIST_ONLY) -r $(1)
 	@$(call SIZE,.venv)
 	@touch $@
+endef
 
 # Isolated, because setuptools reads our licence field with a newer packaging than ape allows in the environment.
-.venv/.stamp-project: pyproject.toml setup.py .venv/.stamp-deps
+define PROJECT
 	@$(BEGIN) "Hearth itself into .venv"
 	@$(PY) -m pip install $(PIP_QUIET) --no-deps --no-index --find-links $(WHEELS) --editable .
 	@$(call SIZE,.venv)
 	@touch $@
+endef
+
+.venv/.stamp-deps: requirements-build.lock requirements-dev.lock | .venv/.stamp-venv
+	$(call PACKAGES,requirements-dev.lock)
+
+.venv/.stamp-project: pyproject.toml setup.py .venv/.stamp-deps
+	$(PROJECT)
+
+# What `make demo` needs, and no more, where nothing else was set up before.
+.venv/.stamp-users-deps: requirements-build.lock requirements.lock | .venv/.stamp-venv
+	$(call PACKAGES,requirements.lock)
+
+.venv/.stamp-users: pyproject.toml setup.py .venv/.stamp-users-deps
+	$(PROJECT)
+
+node_modules/.stamp-anvil: package.json package-lock.json .npmrc $(ANVIL_NODE_STAMP)
+	@$(BEGIN) "anvil into node_modules"
+	$(call NPM_CI,--omit=dev)
+
+DEMO_STAMPS := $(if $(wildcard .venv/.stamp-project),.venv/.stamp-project,.venv/.stamp-users) \
+	$(if $(wildcard node_modules/.stamp),node_modules/.stamp,node_modules/.stamp-anvil)
 
 .venv-format/.stamp: requirements-format.lock | .venv/.stamp-venv
 	@$(BEGIN) "the Vyper formatter into .venv-format"
@@ -105,10 +136,7 @@ setup: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid .venv-format/
 
 node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 	@$(BEGIN) "anvil, the UnixFS oracle and a wallet's page provider into node_modules"
-	@npm ci --ignore-scripts --no-progress --loglevel=error >/dev/null
-	@test -x node_modules/.bin/anvil || { echo "npm left out anvil: its package has none for this platform" >&2; exit 3; }
-	@$(call SIZE,node_modules)
-	@touch $@
+	$(call NPM_CI)
 
 # The page's tools; what it runs with in a browser is built into hearth/web/app and needs none of them.
 web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc $(NODE_STAMP)
@@ -250,7 +278,7 @@ mutate: .venv/.stamp-project ## mutate OF=contracts or python by operators: COUN
 
 # ---- runs ----
 
-demo: .venv/.stamp-project node_modules/.stamp ## the market on a local chain, from post to paid
+demo: $(DEMO_STAMPS) ## the market on a local chain, from post to paid
 	$(WITH_SERVICES) $(VENV)/bin/hearth demo
 
 bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures into bench/results
