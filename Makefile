@@ -51,7 +51,7 @@ SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 CHAOS ?= .build/chaos.jsonl
 
-.PHONY: help setup deep check lint types rooms prose contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
+.PHONY: help setup deep check lint types rooms prose contracts-format contracts-bytes contracts-forms lanes-check reasons-check alerts alerts-check generated \
 	web web-check web-tables web-tables-check web-types artifacts-check schemas-check clear-signing clear-signing-check test demo fuzz fuzz-parsers walk abuse mutants mutants-check mutate wheel bench bench-gas \
 	bench-forks bench-rate bench-smallest-job chaos slow-page soak test-docker lanes reasons artifacts schemas lock lock-check \
 	format clean \
@@ -154,7 +154,7 @@ hearth/web/app.cid: $(WEB_SOURCES) web/node_modules/.stamp .venv/.stamp-project
 # ---- checks ----
 
 check: lint types rooms prose contracts-format contracts-bytes contracts-forms lanes-check ## every static check
-check: mutants-check reasons-check artifacts-check schemas-check clear-signing-check web-tables-check web-types web-check
+check: mutants-check reasons-check alerts-check artifacts-check schemas-check clear-signing-check web-tables-check web-types web-check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -181,6 +181,9 @@ contracts-forms: .venv/.stamp-project
 
 lanes-check: .venv/.stamp-project
 	$(PY) -m tools.lanes --check
+
+alerts-check: .venv/.stamp-project
+	$(PY) -m tools.alerts --check
 
 reasons-check: .venv/.stamp-project
 	$(PY) -m tools.reasons --check
@@ -311,11 +314,23 @@ wheel: .venv/.stamp-project hearth/web/app.cid ## the package that users install
 
 # ---- upkeep ----
 
+generated: .venv/.stamp-project ## all that is written from other files, each after what it reads; but for `make bench-gas`
+	$(MAKE) --no-print-directory lanes reasons
+	$(MAKE) --no-print-directory artifacts schemas clear-signing alerts
+	$(PY) -P -m hearth.jobfile schema > .build/job.schema.json
+	cp .build/job.schema.json hearth/jobfile/job.schema.json
+	$(MAKE) --no-print-directory web-tables
+	$(PY) -m tests.web.vectors >/dev/null
+	$(MAKE) --no-print-directory web
+
 lanes: .venv/.stamp-project ## write packing.vy, the tables of docs/protocol.md and words.json from the lane table
 	$(PY) -m tools.lanes
 
 reasons: .venv/.stamp-project ## write reasons.vy and reason_texts.vy from the table of reasons
 	$(PY) -m tools.reasons
+
+alerts: .venv/.stamp-project ## write the tables of alerts of PROVIDER and KEEPER from docs/alerts.yml
+	$(PY) -m tools.alerts
 
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts
