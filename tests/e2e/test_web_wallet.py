@@ -127,7 +127,8 @@ def test_submit__refused_in_the_extensions_window__sends_nothing(desk: Desk[Exte
     assert "you refused it; nothing was sent" in desk.alert("USER_REFUSED")
     # What to do now stands beside it, and over the box of a second job that the first is still one.
     assert "the same button asks your wallet again" in desk.alert("USER_REFUSED")
-    assert "cannot be posted twice" in desk.page.inner_text("main")
+    # That is read from the browser's own journal.
+    desk.page.wait_for_selector("text=cannot be posted twice")
     with desk.wallet.window(desk.sign):  # and shut without an answer
         desk.page.wait_for_selector("[role=alert]:has-text('USER_REFUSED')", state="detached")
     assert "you refused it; nothing was sent" in desk.alert("USER_REFUSED")
