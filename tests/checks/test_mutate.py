@@ -251,6 +251,7 @@ def by_change(folder: Path) -> dict[tuple[str, str, str], Result]:
     return {(m.function, m.old, m.new): results[m.id] for m in mutants(folder / "Tiny.vy") if m.id in results}
 
 
+@pytest.mark.deep  # of a tool that `make deep` alone runs
 def test_run__small_contract__each_result_is_what_its_tests_say(tiny: Path) -> None:
     done = play(tiny)
     assert done.returncode == 0, done.stderr
@@ -273,6 +274,7 @@ def test_run__small_contract__each_result_is_what_its_tests_say(tiny: Path) -> N
     assert not found["_pick", "4", "5"].killer
 
 
+@pytest.mark.deep  # of a tool that `make deep` alone runs
 def test_run__again__tries_only_what_has_changed(tiny: Path) -> None:
     assert play(tiny).returncode == 0
     before = (tiny / "record").read_text()
@@ -285,6 +287,7 @@ def test_run__again__tries_only_what_has_changed(tiny: Path) -> None:
     assert added and all(key.startswith("Tiny.below/") for key in added)
 
 
+@pytest.mark.deep  # of a tool that `make deep` alone runs
 def test_run__test_that_fails_without_a_mutant__tries_nothing(tiny: Path) -> None:
     path = tiny / "test_tiny.py"
     path.write_text(path.read_text() + "\n\ndef test_red():\n    assert False\n")
@@ -378,6 +381,7 @@ run(Functions({file: "small"}, options, spare=2), mutants(file, "small"), folder
 """
 
 
+@pytest.mark.deep  # of a tool that `make deep` alone runs
 def test_run_of_python__small_module__each_result_is_what_its_tests_say(tmp_path: Path) -> None:
     folder = tmp_path.resolve()
     (folder / "pytest.ini").write_text("[pytest]\n")
