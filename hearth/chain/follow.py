@@ -101,7 +101,7 @@ class Cursor:
         start: int,
         path: Path | None = None,
         *,
-        topics: Iterable[bytes] = (),
+        topics: Iterable[bytes],
         witness: bytes | None = None,
         blooms: bool | None = None,
         depth: int = DEPTH,
@@ -399,16 +399,16 @@ class Cursor:
             return False
         have = {log.topics[0] for log in logs if log.topics}
         bits = int.from_bytes(bloom, "big").bit_count()
-        if bits > _FULL or (logs and (bits > _CROWDED or not self._topics)):
+        if bits > _FULL or (logs and bits > _CROWDED):
             return False
-        return not self._topics or any(_in_bloom(bloom, t) for t in self._topics if t not in have)
+        return any(_in_bloom(bloom, t) for t in self._topics if t not in have)
 
     def _chance(self, bloom: bytes, logs: list[Log]) -> float:
         """Return how often a bloom this full announces a log of ours that is not there."""
         there = (int.from_bytes(bloom, "big").bit_count() / 2048) ** 3
         have = {log.topics[0] for log in logs if log.topics}
         contract = 1.0 if logs else 1 - (1 - there) ** len(self._addresses)
-        topic = 1 - (1 - there) ** sum(topic not in have for topic in self._topics) if self._topics else 1.0
+        topic = 1 - (1 - there) ** sum(topic not in have for topic in self._topics)
         return contract * topic
 
     def _block(self, number: int) -> Block:

@@ -119,7 +119,9 @@ class Daemon:
         port = RpcChain([forks.old], sleep=lambda _: None)
         port._providers._all[0].endpoint = self.switch  # type: ignore[assignment]
         self.now = 0.0
-        self.cursor = Cursor(port, [forks.address], 0, depth=DEPTH, span=10, clock=lambda: self.now)
+        blocks, salts = range(2 * HEIGHT), range(2)
+        topics = [event.to_bytes(32, "big") for block in blocks for salt in salts for event in events_of(block, salt)]
+        self.cursor = Cursor(port, [forks.address], 0, topics=topics, depth=DEPTH, span=10, clock=lambda: self.now)
         self.rows: dict[Row, bytes] = {}
 
     def apply(self, tick: Tick) -> None:

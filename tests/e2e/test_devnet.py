@@ -31,7 +31,16 @@ from hearth.local.devnet import free_port
 from hearth.local.market import LocalMarket
 from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
-from hearth.market.events import JobPosted, NodeRegistered, NodeUnitEvent, Settled, Withdrawn, topic_of
+from hearth.market.events import (
+    JobPosted,
+    NodeRegistered,
+    NodeUnitEvent,
+    Settled,
+    Started,
+    Submitted,
+    Withdrawn,
+    topic_of,
+)
 from hearth.market.network import load_network
 from hearth.market.reads import Market
 from hearth.protocol import formulas
@@ -178,7 +187,8 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     assert [e.amount for e in market.events_in(withdrawn.logs) if isinstance(e, Withdrawn)] == [credits[owner]]
 
     # A reader that starts from nothing sees the same end, by the events alone.
-    cursor = Cursor(chain, list(market.network.contracts.values()), market.network.deploy_block)
+    contracts, topics = list(market.network.contracts.values()), map(topic_of, (Started, Submitted, Settled))
+    cursor = Cursor(chain, contracts, market.network.deploy_block, topics=topics)
     tick = cursor.read()
     rows = [event for event in market.events_in(tick.logs) if isinstance(event, NodeUnitEvent)]
     assert [type(row).__name__ for row in rows] == ["Started", "Submitted", "Settled"]
@@ -586,7 +596,7 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
         genesis = chain.genesis_hash()
         journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
         sender = Sender(chain, account, journal, SenderConfig(MAX_FEE, poll=0.02, timeout=20))
-        cursor = Cursor(chain, ["0x" + "aa" * 20], 0, tmp_path / "cursor.db")
+        cursor = Cursor(chain, ["0x" + "aa" * 20], 0, tmp_path / "cursor.db", topics=(bytes(32),))
         chain.rpc("anvil_mine", "0x5")
         outcome = sender.send(Call("0x" + "fd" * 20, b"", 3, "test.pay"), key="pay")
         tick = cursor.read()
