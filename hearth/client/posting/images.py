@@ -67,13 +67,12 @@ def require_public(image: str) -> None:
 
     Raises StorageError URL_PRIVATE, REGISTRY_DOWN where its name leads nowhere.
     """
-    host, colon, port = _registry_of(image).partition(":")
+    host = _registry_of(image).partition(":")[0]
     if not host:
         return
-    asked = int(port) if colon and port.isdecimal() and len(port) <= 5 else 443
     try:
         inside = is_local_name(host) or not all(
-            is_public(place[0]) for _, place in peer.look_up(host, asked, time.monotonic() + ENGINE_SECONDS)
+            is_public(place[0]) for _, place in peer.look_up(host, 443, time.monotonic() + ENGINE_SECONDS)
         )
     except (OSError, ValueError) as error:
         raise StorageError(
