@@ -63,8 +63,7 @@ class Room:
         if job is not None:
             self.unpaid[job] += 1
         state = self.node.state
-        # The lane has 6 bits; what exceeds it cannot be engaged anyway.
-        self.node = replace(self.node, state=replace(state, busy=min(63, state.busy + 1), bond=state.bond + bond))
+        self.node = replace(self.node, state=replace(state, busy=state.busy + 1, bond=state.bond + bond))
         self.free -= 1
         self.claimed += claim
 
