@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import secrets
 import signal
 import stat
 import subprocess
@@ -36,6 +37,8 @@ from hearth.chain.keys import (
 
 SECRET = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")  # anvil's first key
 ADDRESS = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+"""Of secp256k1: a secret lies between 0 and this."""
 
 
 @pytest.fixture
@@ -77,6 +80,16 @@ def test_create_key__random__each_key_is_its_own(folder: Path) -> None:
     two = create_key(folder, "two", "p", devnet=True)
     assert one.address != two.address
     assert str(unlock(one, "p").address).lower() == one.address
+
+
+@pytest.mark.parametrize("drawn", [0, ORDER, 2**256 - 1])
+def test_create_key__number_that_is_no_secret__is_drawn_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, drawn: int
+) -> None:
+    numbers = [drawn.to_bytes(32, "big"), SECRET]
+    real = secrets.token_bytes
+    monkeypatch.setattr(secrets, "token_bytes", lambda size: numbers.pop(0) if numbers else real(size))
+    assert create_key(folder, "k", "p", devnet=True).address == ADDRESS
 
 
 @pytest.mark.parametrize(("devnet", "cost"), [(True, DEVNET_SCRYPT_N), (False, SCRYPT_N)])

@@ -557,6 +557,7 @@ def test_records__file_that_is_no_record__is_passed_over(tmp_path: Path, text: s
         ("python@sha256:" + "ab" * 32, "python"),
         ("ipfs://bafy", "bafy"),
         ("___.wasm", "job"),
+        ("my-tool(2).wasm", "my-tool-2"),
     ],
 )
 def test_name_of__program__becomes_a_job_name(program: str, name: str) -> None:

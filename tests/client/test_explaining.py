@@ -98,6 +98,15 @@ def test_explain__a_withdrawal_to_another__says_whole_to_whom() -> None:
     assert "withdraws to" in refusal(document(CALLED.withdraw(OTHER, 10**17)))
 
 
+def test_explain__an_offer_that_is_replaced__says_nothing_of_an_ask_that_stays() -> None:
+    offer = _drawn.drawn_node(Random("offer")).offer
+    new, changed = CALLED.register(OTHER, offer, bytes(32), 5), CALLED.update_offer(NodeId(3), offer, bytes(32))
+    first, second = (explain(hexed(call.data), NETWORK)["calls"][0] for call in (new, changed))
+
+    assert "its ask stays" in second["what"]
+    assert {row["name"] for row in first["rows"]} - {row["name"] for row in second["rows"]} == {"operator", "ask"}
+
+
 def test_explain__a_post_whose_parents_are_not_its_terms__is_refused() -> None:
     listed = pack_parents([Parent(JobId(bytes(31) + b"\1"), Condition.SUCCESS)])
     (one,) = explain(hexed(CALLED.post(drawn(parents=listed), listed).data), NETWORK)["calls"]

@@ -189,6 +189,16 @@ def test_read_changes__logs_of_what_the_steward_does_not_hold__are_strays(place:
     assert report["strays"]["count"] == 8
 
 
+@pytest.mark.parametrize(("state", "why"), [(0, "was never queued"), (2**256 - 1, "is due at a time beyond reason")])
+def test_read_changes__log_of_what_the_steward_does_not_hold__says_what_it_holds(
+    place: Place, state: int, why: str
+) -> None:
+    place.chain.mine([place.queued(FEE, state=state)])
+    assert read_changes(place.market, place.head) == ([], 0)
+    (told,) = place.market.strays.first
+    assert told.endswith(f"change 0x{FEE.id.hex()[:12]} {why}")
+
+
 def test_read_changes__log_with_another_due_time__is_believed_as_it_is_held(place: Place) -> None:
     event = place.queued(STAKE, place.now + 50)
     place.states[STAKE.id] = place.now + 70

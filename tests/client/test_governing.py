@@ -13,6 +13,7 @@ from eth_utils.address import to_checksum_address
 from hearth.base.errors import ChainError, ConfigError, HearthError, NotFoundError, RefusedError, UsageError
 from hearth.chain.follow import DEPTH
 from hearth.client import Client
+from hearth.client.audit.verify import Verifier
 from hearth.market.changes import LIFE, POLICY_GRACE
 from hearth.protocol.types import Outcome
 from tests.kit.evm_chain import RealMarket, Shop
@@ -328,6 +329,23 @@ def test_verify__result_that_cannot_be_read__is_named_and_no_fault_of_the_books(
     report = verify(shop.client)
     assert report["solvent"] and report["results_checked"] == 0
     assert len(report["unread"]) == 1 and job[2:14] in report["unread"][0]
+
+
+def test_verify__time_ends_among_the_results__counts_those_left_and_blames_nobody(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        shop.done(shop.post())
+    read = Verifier._verify_result
+
+    def last(self: Verifier, *given: Any) -> None:
+        read(self, *given)
+        self._end = 0.0
+
+    monkeypatch.setattr(Verifier, "_verify_result", last)
+    report = verify(shop.client)
+    assert (report["results_checked"], report["unverified"]) == (1, 2)
+    assert report["solvent"] and "unread" not in report
 
 
 def test_verify__escrow_that_is_short__is_named_with_how_much(shop: Shop) -> None:

@@ -611,6 +611,16 @@ def test_courses__two_jobs_of_one_lock_in_one_transaction__are_told_apart() -> N
     assert (row["cost"], row["cost_text"], row["name"]) == ("3", "3 wei", None)
 
 
+def test_courses__read_once__a_later_command_knows_when_it_was_posted_without_asking(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    place, file = Place(), tmp_path / "moments.json"
+    view = place.view(place.post(Unit(state=State.OPEN)))
+    place.session.moments = Moments(tmp_path, file)
+    posted = Courses(place.reads).of(view).posted_at
+    place.session.moments = Moments(tmp_path, file)
+    assert Courses(place.reads).known(view).posted_at == posted is not None
+
+
 def test_courses__two_transactions_of_one_block__keep_their_splits_where_logs_count_in_each() -> None:
     """There are chains whose log indexes begin again with each transaction."""
     place = Place()

@@ -344,6 +344,12 @@ def test_unlock__parents_have_ended__sends_the_list_as_posted(
 ) -> None:
     parents = [place.parent(parent), place.parent(WELL, ALWAYS)]
     job = place.post(word, parents, units=1 if isinstance(word, Unit) else 2)
+
+    def gas_alone(address: str, *, asset_units: int, gas: int, what: str) -> None:
+        # Whoever unlocks has coin for it, and may hold nothing of what the market pays in.
+        assert (address, asset_units) == (ACCOUNT, 0) and gas > 0
+
+    place.session.require_funds = gas_alone
     report = place.jobs.unlock(job)
     schemas.validate(report)
     assert report["opens"] is opens and report["fee"] == str(build.terms().keeper_fee)

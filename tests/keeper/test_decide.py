@@ -303,6 +303,15 @@ def test_decide__own_proposal__improves_only_at_a_loss() -> None:
     assert reason_for(said, NAME) == "not worth its gas: earns 0, costs 1"
 
 
+@pytest.mark.parametrize(("score", "proposed"), [(1, 2), (0, 2), (-1, 1)])
+def test_decide__job_that_has_lost_a_proposal__is_proposed_to_a_node_that_owes_none(score: int, proposed: int) -> None:
+    """A node that acked as often as it let lapse owes none: the cheaper one is still the submitter's."""
+    row = replace(job(open_unit()), record=Record(-1, NOW - 900))
+    records = {NodeId(2): Record(score, NOW - 900)}
+    (action,) = decide(case_of((node(1), node(2, ask=1)), (row,), records=records).snapshot, FREE, NOW)
+    assert isinstance(action, Propose) and action.node == proposed
+
+
 @pytest.mark.parametrize(("left", "acts"), [(4, True), (3, False), (1, False)])
 def test_decide__window_about_to_close__improves_only_with_time_to_be_mined(left: int, acts: bool) -> None:
     held = replace(open_unit(mark=NOW + left), best=Best(payee=OTHER, node=NodeId(1), key=1))

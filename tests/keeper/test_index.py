@@ -486,6 +486,21 @@ def test_rows__terms_with_another_id__are_doubted_and_left_out(world: World) -> 
     assert (len(index), index.strays) == (0, 1), "what is set aside stays so until everything is read anew"
 
 
+def test_set_aside__own_proposal_of_a_doubted_job__is_not_answered_by_another_jobs_unit(world: World) -> None:
+    """A row is used again: what becomes of the next job's unit says nothing of a proposal that was in it before."""
+    node = world.register()
+    follower = Follower(world, world.keeper)
+    doubted = world.post(match_window=12, flags=TermsFlag.NEWCOMERS)
+    world.propose(doubted, node, sender=world.keeper, payee=world.keeper)
+    follower.follow()
+    follower.index.doubts.add(world.id_of(doubted))
+    assert follower.index.set_aside() == [world.id_of(doubted)]
+    world.claim(world.post(flags=TermsFlag.NEWCOMERS), node)
+    follower.follow()
+    (row,) = follower.index.rows()
+    assert (row.record, follower.index.records) == (Record(), {})
+
+
 # ---- parents ----
 
 

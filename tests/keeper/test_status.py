@@ -8,17 +8,20 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hearth.base.errors import ConfigError, NotFoundError
+from hearth.base.errors import ChainError, ConfigError, NotFoundError
 from hearth.chain.port import Block
 from hearth.daemon.ledger import Ledger
 from hearth.protocol.types import Header, NodeId
 from hearth.protocol.units import Asset
-from keeper.actions import Skip
+from keeper.actions import Settle, Skip
+from keeper.health import KeeperMetrics
 from keeper.index import Index
+from keeper.loop import Keeper
 from keeper.report import status_lines
 from keeper.status import MAX_LISTED, Cycle, read_status, status_of, write_status
 from tests.keeper.markets import KEEPER, NOW, OTHER, case_of, job, node, open_unit
@@ -44,6 +47,20 @@ def told_of(cycle: Cycle, **changes: Any) -> dict[str, Any]:
     ledger = Ledger(None, 2 * 10**20, 800, 10**21, Counter({"propose": 2}))
     values: dict[str, Any] = {"account": KEEPER, "payee": OTHER, "at": NOW + 4}
     return status_of(cycle, index, ledger, network="test", asset=Asset("TOK", 18, OTHER), **{**values, **changes})
+
+
+def test_finish__account_sent_something_else_meanwhile__is_told_as_replaced_and_stops_nothing() -> None:
+    def taken(pending: object) -> None:
+        raise ChainError("another transaction has its number", hint="one keeper an account", code="NONCE_TAKEN")
+
+    keeper: Any = object.__new__(Keeper)
+    keeper.sender, keeper.metrics, keeper._waiting = SimpleNamespace(finish=taken), KeeperMetrics(), []
+    cycle, action = cycle_of(), Settle(((job().id, 0),), reward=5, gas=1)
+    pending: Any = None
+    assert keeper._finish(action, pending, cycle) is None and keeper._waiting == []
+    assert cycle.outcomes[1:] == [
+        {"action": "settle", "id": action.id, "outcome": "replaced", "detail": "another transaction has its number"}
+    ]
 
 
 def test_status_of__cycle__literal_document() -> None:

@@ -550,6 +550,22 @@ def test_collect__block_put_again_just_before__kept(tmp_path: Path) -> None:
     assert folder.has(cid)
 
 
+def test_collect__folder_in_many_places_of_a_tree__is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few blocks that link to each other twice each are a tree of any size, which no collection would get through."""
+    folder = FolderStore(tmp_path / "store")
+    for path in ("a/a", "a/b", "b/a", "b/b"):
+        (tmp_path / "tree" / path).mkdir(parents=True)
+        (tmp_path / "tree" / path / "file").write_bytes(b"x")
+    entry = folder.add_path(tmp_path / "tree")
+    read: list[Cid] = []
+    get = folder.get_block
+    monkeypatch.setattr(folder, "get_block", lambda cid: read.append(cid) or get(cid))
+    folder.collect()
+    assert len(read) == len(set(read)) == 3 and entry.cid in read
+
+
 def test_collect__pinned_root_lost__the_rest_of_the_pins_kept(tmp_path: Path) -> None:
     folder = FolderStore(tmp_path)
     lost = unixfs.import_file(io.BytesIO(bytes(range(90))), folder, chunk_bytes=30)

@@ -616,6 +616,21 @@ def test_gateway_server__all_are_being_served__the_next_hears_so_at_once(monkeyp
         assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[0] == 200
 
 
+def test_gateway_server__store_that_takes_its_time__is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "FLOOR", 2**30)  # no time but the store's
+
+    class Slow(MemoryStore):
+        def get_block(self, cid: Cid, timeout: float = 60.0) -> bytes:
+            time.sleep(0.1)
+            server.service_actions()
+            return super().get_block(cid, timeout)
+
+    store = Slow()
+    store.put_block(BLOCK)
+    with GatewayServer(store) as server:
+        assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[::2] == (200, BLOCK)
+
+
 def test_gateway_server__a_head_byte_by_byte__ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "WAIT_SECONDS", 2.0)
     with GatewayServer(MemoryStore()) as server:

@@ -551,6 +551,20 @@ def test_decide__job_not_wanted__names_the_reason(job: Job, config: Config, want
     assert not isinstance(only(snapshot_of(job_of(OPEN))), Skip)
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"min_rate": 10**15},
+        {"min_pay": 600 * 10**9},
+        {"max_seconds": 600},
+        {"max_output_bytes": 1 << 20},
+        {"max_input_bytes": 1 << 10},
+    ],
+)
+def test_decide__job_at_the_very_limit_of_what_is_accepted__is_taken(limit: dict[str, int]) -> None:
+    assert isinstance(only(snapshot_of(job_of(OPEN)), replace(CONFIG, **limit)), Claim)  # type: ignore[arg-type]
+
+
 def test_decide__disk_without_room_for_all_that_a_job_may_take__nothing_is_promised_that_cannot_begin() -> None:
     """A lease that waits for room which never comes is given back, and its node accused."""
     other = replace(job_of(OPEN), id=JobId(b"\xbb" * 32))
