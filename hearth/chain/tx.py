@@ -271,8 +271,9 @@ class Sender:
                     pending.intent = self.journal.replaced(pending.intent, "another transaction used its nonce")
                     continue
                 if pending.urgent or self._clock() - sent_at >= self.config.replace_after:
-                    self._replace(pending)
+                    # First: what an outage keeps from every pool is not bid higher at each look.
                     sent_at = self._clock()
+                    self._replace(pending)
             except ChainError as error:
                 if not error.retryable or error.code == "NONCE_TAKEN":
                     raise

@@ -116,8 +116,15 @@ def test_ask__https__the_certificate_is_that_of_the_name_or_the_provider_fails(
     assert hosts == [f"rpc.example.org:{port}"] * 2
 
 
-def test_ask__redirect__takes_no_request_elsewhere(honest: Provider) -> None:
-    with lying(honest.url, liars.redirects) as liar, pytest.raises(ProviderFailed, match="redirects"):
+@pytest.mark.parametrize("status", ["300 Multiple Choices", "307 Temporary Redirect", "399 Whatever"])
+def test_ask__redirect__takes_no_request_elsewhere(honest: Provider, status: str) -> None:
+    """Nor is the body believed that comes with it, though it looks like an answer."""
+
+    def redirects(asked: Asked) -> None:
+        content = json.dumps({"jsonrpc": "2.0", "id": asked.id, "result": "0x1234"}).encode()
+        asked.body(content, status, f"Location: {asked.upstream}")
+
+    with lying(honest.url, redirects) as liar, pytest.raises(ProviderFailed, match="redirects"):
         open_endpoint(liar.url).ask("eth_sendRawTransaction", ["0x01"], answers.data)
     assert honest.counts == {}
 

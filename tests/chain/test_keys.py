@@ -256,6 +256,12 @@ def test_find_key__several_keys__must_be_named(key: KeyFile, folder: Path) -> No
         find_key(folder)
     assert caught.value.code == "MANY_ACCOUNTS"
     assert "alice" in caught.value.message and "bob" in caught.value.message
+    # The first eight are named: a folder of hundreds fills no screen.
+    for index in range(7):
+        (folder / f"key{index}.json").write_text(key.path.read_text())
+    with pytest.raises(ConfigError) as caught:
+        find_key(folder)
+    assert "holds 9 keys: alice (" in caught.value.message and caught.value.message.count(" (0x") == 8
 
 
 def test_find_key__start_of_several_addresses__refused(key: KeyFile, folder: Path) -> None:

@@ -720,6 +720,19 @@ def test_fees__asked_often__are_asked_for_once_a_block(provider: Provider) -> No
     assert (port.fees().base_fee, port.fees().priority_fee) == (5, 5)
 
 
+def test_fees__other_providers_are_asked_instead__are_theirs_at_the_same_block(
+    provider: Provider, second: Provider
+) -> None:
+    """The old one may have been left for what it made the keeper pay."""
+    for one, tip in ((provider, 900), (second, 4)):
+        one.on("eth_getBlockByNumber", lambda *_: {**block_json(4), "baseFeePerGas": "0x5"})
+        one.on("eth_maxPriorityFeePerGas", lambda *_, tip=tip: hex(tip))
+    port = chain(provider)
+    assert port.fees().priority_fee == 900
+    port.ask_instead(chain(second))
+    assert port.fees().priority_fee == 4
+
+
 def test_receipt__unknown__is_none(provider: Provider) -> None:
     provider.on("eth_getTransactionReceipt", lambda _: None)
     provider.on("eth_getTransactionByHash", lambda _: None)

@@ -423,6 +423,23 @@ def test_finish__stuck_for_long__never_passes_the_cap_and_stays_alive(rig: Rig) 
     assert len(rig.mined()) == 1
 
 
+@pytest.mark.parametrize(("refused_at_first", "signed"), [(True, 4), (False, 3)])
+def test_finish__provider_takes_no_transactions_for_a_while__bids_more_only_in_its_time(
+    rig: Rig, refused_at_first: bool, signed: int
+) -> None:
+    """What no pool has seen was not too cheap: else such an outage would raise the bid to the cap within seconds."""
+    pending = rig.sender.start(CALL, key="k")
+    pending.urgent = refused_at_first
+    rig.chain.drop_pool()
+    rig.chain.fail(Fault("down", "send_raw", 100))
+    rig.sender.config = replace(rig.config, timeout=25)
+    with pytest.raises(ChainError) as caught:
+        rig.sender.finish(pending)
+    assert caught.value.code == "TX_PENDING"
+    # At once where a pool had refused the first bid, and then every 10 seconds.
+    assert len(rig.journal.attempts(pending.intent)) == signed
+
+
 def test_finish__dropped_from_the_pool__is_broadcast_again(rig: Rig) -> None:
     rig.mining = False
     pending = rig.sender.start(CALL, key="k")

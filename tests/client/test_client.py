@@ -236,6 +236,7 @@ def test_event_facts__ruling__says_what_became_of_the_unit(verdict: Ruling, stat
     taken = 2 * 10**17 if verdict is Ruling.REJECT else 0
     told = event_facts(Ruled(LOG, JobId(bytes(32)), 0, NodeId(3), word, verdict, pay, fee, taken), NATIVE)
     assert text in told["text"] and told["verdict"] == verdict.name.lower()
+    assert (told["state"], told["outcome"]) == (state.name.lower(), "ok")
     assert (told["pay"], told["taken"]) == (str(pay), str(taken))
 
 

@@ -15,6 +15,7 @@ from eth_abi.abi import encode
 from hearth.base.errors import ChainError, ConfigError, RefusedError, UsageError
 from hearth.chain.port import refused
 from hearth.cli.gov import _governor, change_lines
+from hearth.client.audit.verify_creation import delay_faults
 from hearth.client.audit.verify_steward import governance_faults
 from hearth.client.governance import changes
 from hearth.client.governance.changes import (
@@ -33,9 +34,10 @@ from hearth.config.settings import Settings
 from hearth.market.abi import codec
 from hearth.market.changes import DROPPED, EXECUTED, LIFE, POLICY_GRACE, Change, ChangeOp
 from hearth.market.events import MAX_TIME, decode
-from hearth.market.profiles import DEVNET
+from hearth.market.profiles import DEVNET, PUBLIC
+from hearth.market.reads import Seats
 from hearth.protocol import words
-from hearth.protocol.types import ZERO_ADDRESS
+from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS
 from tests.kit import build
 from tests.kit.fake_chain import Event
 from tests.kit.hints import faults_in
@@ -391,6 +393,9 @@ def test_execute__not_due_within_a_day_of_the_last__names_the_later_second(place
         with pytest.raises(RefusedError) as caught:
             place.gov.execute(FEE.id.hex(), print_tx=True)
         assert caught.value.code == "NOT_DUE" and moment(ready) in caught.value.message
+        # The change is named as everywhere else, so that it can be found in what `status` shows.
+        assert f"change 0x{FEE.id.hex()[:12]} can" in caught.value.message
+        assert caught.value.hint.endswith(f"hearth gov execute 0x{FEE.id.hex()[:12]}")
 
 
 @pytest.mark.parametrize("verb", ["execute", "drop"])
@@ -629,6 +634,24 @@ def test_governance_faults__hidden_log__is_a_fault(place: Place) -> None:
     place.states[STAKE.id] = EXECUTED
     place.chain.mine([place.queued(STAKE, state=EXECUTED)])
     assert len(faults(place)) == 1 + 2 + 2  # the change, both seats, both governors
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "delay", "least"),
+    [
+        (LOCAL_CHAIN_ID, DEVNET.delay, None),
+        (LOCAL_CHAIN_ID, DEVNET.delay - 1, "5s"),
+        (1, PUBLIC.delay, None),
+        (1, PUBLIC.delay - 1, "2d"),
+        (1, DEVNET.delay, "2d"),
+    ],
+)
+def test_delay_faults__shorter_than_people_need_on_that_chain__is_named(
+    chain_id: int, delay: int, least: str | None
+) -> None:
+    market: Any = SimpleNamespace(network=SimpleNamespace(job_chain_id=chain_id))
+    faults = delay_faults(market, Seats(COUNCIL, ZERO_ADDRESS, GUARDIAN, delay))
+    assert [fault.rpartition(" ")[2] for fault in faults] == ([] if least is None else [least])
 
 
 def test_network__has_a_steward_of_its_own() -> None:

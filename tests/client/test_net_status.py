@@ -11,7 +11,7 @@ from hearth.chain.port import Block, Call
 from hearth.client.net import Net
 from hearth.market.abi import codec
 from hearth.market.reads import PAGE
-from hearth.protocol import words
+from hearth.protocol import formulas, words
 from hearth.protocol.types import ZERO_ADDRESS, NodeId, NodeState, Offer, Outcome, Runtime, State, Unit
 from tests.client.test_parents import Place
 from tests.kit.scripted import OVERVIEW
@@ -28,6 +28,7 @@ class Shown(Place):
         super().__init__()
         self.nodes, self.until = nodes, until
         self.asked: list[tuple[str, int]] = []
+        self.silent, self.stake = 0, STAKE
         self.on("Lens", "overview", self._overview)
         self.on("Lens", "nodes", self._nodes)
 
@@ -56,12 +57,12 @@ class Shown(Place):
         told = codec("Lens").decode_input(call.data)
         assert told is not None
         offer, rows = words.pack_offer(Offer(runtimes=Runtime.WASM, slots=3, ask=1)), []
-        hot = words.pack_node_state(NodeState(beat=block.timestamp, busy=2))
+        hot = words.pack_node_state(NodeState(beat=block.timestamp - self.silent, busy=2))
         for node in range(told[1]["first"], told[1]["first"] + told[1]["count"]):
             if node == 1:
                 rows.append((f"0x{1:040x}", ZERO_ADDRESS, 0, offer, 0, 0, 0))
             else:
-                rows.append((f"0x{1:040x}", f"0x{2:040x}", STAKE, offer, hot, 0, 0))
+                rows.append((f"0x{1:040x}", f"0x{2:040x}", self.stake, offer, hot, 0, 0))
         return encode([f"{NODE}[]"], [rows])
 
 
@@ -84,6 +85,20 @@ def test_status__market__is_read_by_one_call_and_pages_at_one_block(count: int) 
     assert report["workers"] == {"active": count - 1, "exited": 1} if count > 1 else {"exited": 1}
     assert (report["slots"], report["busy"]) == (3 * (count - 1), 2 * (count - 1))
     assert (report["jobs"], report["units"]) == (4, {"settled": 3, "open": 1})
+
+
+@pytest.mark.parametrize(
+    ("short", "silent", "status"),
+    [(0, -1, "active"), (0, 0, "inactive"), (1, -1, "pending")],
+)
+def test_status__worker_that_is_silent_or_short_of_stake__is_not_counted_as_active(
+    short: int, silent: int, status: str
+) -> None:
+    shown = Shown(2)
+    parameters = shown.network.node_parameters
+    shown.silent = parameters.dead_after + silent
+    shown.stake = formulas.active_stake(parameters.minimum_stake) - short
+    assert shown.status()["workers"] == {status: 1, "exited": 1}
 
 
 def test_status__posts_paused__is_over_at_its_second() -> None:

@@ -513,16 +513,27 @@ def test_end__result_that_cannot_be_read__is_counted_and_said(shop: Shop) -> Non
     assert (fetched["unread"], fetched["fetched"]["unread"]) == (1, 1)
 
 
-def test_end__of_a_large_array__looks_at_some_reports_and_shows_the_first_units(shop: Shop) -> None:
+def test_end__of_a_large_array__looks_at_some_reports_and_shows_the_first_units(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, looked = subject.Results._told, []
+
+    def counted(self: subject.Results, one: Any) -> dict[str, Any]:
+        looked.append(one.index)
+        return told(self, one)
+
+    monkeypatch.setattr(subject.Results, "_told", counted)
     job = shop.post(array={"units": 10})
     for index in range(10):
         # The chain's node promises less with each unit; only of the first eight is it asked.
         failed = {"outcome": Outcome.TRAP, "exit_code": None} if index == 9 else {}
-        told = {"kept_until": 1_900_000_000 - index, "detail": f"unit {index}"}
-        shop.done(job, index, files={"a": "1"}, report=told, seconds=1, **failed)
+        report = {"kept_until": 1_900_000_000 - index, "detail": f"unit {index}"}
+        shop.done(job, index, files={"a": "1"}, report=report, seconds=1, **failed)
     end = attach(shop, job)
     assert end["kept_until"] == 1_900_000_000 - 7 and len(end["units"]) == 10
     assert (end["failure"]["unit"], end["failure"]["detail"]) == (9, "unit 9")
+    # Whoever waits for the job waits for each report that is fetched, which may be from a machine that is off.
+    assert looked == [*range(8), 9]
 
 
 @pytest.mark.parametrize(

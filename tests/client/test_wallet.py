@@ -118,6 +118,22 @@ def test_pay_once__of_another_key_of_the_folder__signs_with_that(payer: tuple[Se
     assert [chain.nonce(one.address) for one in keys.list_keys(session.settings.keys_folder)] == [0, 1]
 
 
+def test_send__again_before_the_last_was_reported__is_refused_and_pays_nothing(
+    payer: tuple[Session, FakeChain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was stopped before the end was told did not mean to pay twice."""
+    session, chain = payer
+    _interrupted(session, chain, monkeypatch)
+    with pytest.raises(ChainError) as caught:
+        Wallet(session).send(FRIEND, "0.1", again=True)
+    assert caught.value.code == "TX_PENDING" and "without --again" in caught.value.hint
+    assert chain.balance(FRIEND) == 10**17
+    # Once it is reported, paying again is on purpose.
+    assert Wallet(session).send(FRIEND, "0.1")["already_sent"]
+    assert not Wallet(session).send(FRIEND, "0.1", again=True)["already_sent"]
+    assert chain.balance(FRIEND) == 2 * 10**17
+
+
 @pytest.mark.parametrize("reported", [True, False])
 @pytest.mark.parametrize("lies", range(1, 11))
 def test_send__provider_denies_what_is_mined__pays_once(

@@ -12,7 +12,9 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +25,10 @@ from hearth.local.devnet import free_port
 from hearth.market.network import save_network
 from hearth.protocol.types import TermsFlag
 from keeper.__main__ import main
+from keeper.health import KeeperHealth
+from keeper.loop import Keeper
+from keeper.process import run_keeper
+from keeper.settings import parse
 from tests.kit.anvil import need_anvil
 from tests.kit.evm import ROOT
 from tests.kit.live import SECRET, LiveMarket
@@ -192,6 +198,24 @@ def test_reload__running_keeper__takes_up_the_whole_file_or_nothing(market: Live
         process.kill()
     assert process.returncode == 0, log
     assert log.count("settings refused") == 1 and log.count("settings read") == 1
+
+
+def test_run_keeper__reload_that_was_asked_for__is_taken_up_by_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a keeper told to spend less would go on as before, and `hearth keeper reload` would wait in vain."""
+    settings, taken = parse({"network": "devnet", "home": "h", "metrics": {"listen": ""}}, Path("/keeper.toml")), []
+    reloader: Any = SimpleNamespace(turn=lambda home, old, adopt: adopt(old), refused=False)
+    keeper: Any = SimpleNamespace(
+        settings=settings,
+        adopt=taken.append,
+        metrics=KeeperHealth(60.0).metrics,
+        start=lambda: None,
+        stop=lambda: None,
+        run=lambda cycles: Keeper._reload(keeper),
+    )
+    monkeypatch.setattr("keeper.process.stop_on_signals", lambda stop: None)
+    with ExitStack() as stack:
+        run_keeper(keeper, stack, 1, reloader)
+    assert taken == [settings]
 
 
 def test_main__explain__prints_why(market: LiveMarket, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1070,6 +1070,8 @@ LINK = field(2, field(1, bytes(LEAF)) + field(2, b"") + field(3, 2))
         (LINK + field(1, data(2, None, 4, (2, 2))) + LINK, "between"),
         (field(2, field(2, b"") + field(1, bytes(LEAF))) + field(1, data(2, None, 2, (2,))), "out of order"),
         (field(2, field(2, b"x")) + field(1, data(1)), "names no block"),
+        (field(2, field(1, bytes(LEAF)) + field(3, b"2")) + field(1, data(1)), "link field 3"),
+        (field(2, field(1, bytes(LEAF)) + field(4, 2)) + field(1, data(1)), "link field 4"),
         (field(2, field(1, b"\x01\x55\x12\x20")) + field(1, data(1)), "digest"),
         (field(2, field(1, b"\x01\x55\x00\x02x")) + field(1, data(1)), "as long as it says"),
         (LINK + field(1, data(2, None, 2)), "1 links but 0 sizes"),
