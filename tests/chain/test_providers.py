@@ -322,6 +322,19 @@ def test_receipt__one_lies_while_another_lags__is_open(three: list[Provider], fi
     assert (port.receipt(TX) is None) is invented
 
 
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_receipt__one_names_another_price__is_outvoted_and_set_aside(three: list[Provider], first: int) -> None:
+    """Profit: what a transaction cost counts towards the day's budget, and a lie about it would pass every day."""
+    for one in three:
+        price = 7 if one is three[first] else 2
+        one.on("eth_getTransactionReceipt", lambda _, price=price: of_block(HEAD, effectiveGasPrice=hex(price)))
+    heard: list[str] = []
+    port = chain(*three, on_fault=lambda name, why: heard.append(name))
+    found = port.receipt(TX)
+    assert found is not None and found.gas_price == 2
+    assert set(heard) <= {three[first].url.partition("/v2")[0]} and len(heard) == (first < 2)
+
+
 def test_receipt__of_a_block_that_two_do_not_have__is_not_yet_and_nobodys_fault(three: list[Provider]) -> None:
     behind(three[0], -1)
     three[0].on("eth_getTransactionReceipt", lambda _: of_block(HEAD + 1))

@@ -51,6 +51,12 @@ def refusal(text: str, network: Any = NETWORK) -> str:
     return caught.value.message
 
 
+def test_four_words__of_an_id__are_its_last_44_bits_in_elevens() -> None:
+    """Somebody else's page computes the same words. BIP-39 counts from 0: abandon, ability, able, ..., zoo."""
+    last = 1 << 22 | 2 << 11 | 2047
+    assert four_words(b"\xff" * 26 + last.to_bytes(6, "big")) == "abandon ability able zoo"
+
+
 def test_explain__a_post__says_job_words_hash_terms_and_money() -> None:
     terms = drawn()
     call = CALLED.post(terms, ())

@@ -22,6 +22,7 @@ from hearth.jobfile import Blob, spec_from, spec_of
 from hearth.local.project import convert_file
 from hearth.protocol import runtimes
 from hearth.protocol.wasi import MAX_MODULE_BYTES
+from hearth.storage import unixfs
 from hearth.storage.stores import MemoryStore
 from tests.kit.http import answering, send
 
@@ -286,6 +287,20 @@ def test_sources__path_that_leads_nowhere__is_no_source(project: Path, src: str)
     with pytest.raises(SpecError) as refused:
         _brought(project, src)
     assert refused.value.code == "NO_SOURCE"
+
+
+def test_sources__file_that_goes_while_it_is_read__is_named_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what was found inside a folder is said to be "in" the source."""
+
+    def gone(*_: object, **__: object) -> None:
+        raise NotFoundError("module is not there")
+
+    monkeypatch.setattr(unixfs, "name_path", gone)
+    with pytest.raises(NotFoundError) as refused:
+        _brought(project, "module")
+    assert refused.value.message == "job.yaml: inputs: module is not there"
 
 
 def test_sources__folder_with_a_link_in_it__is_refused_and_the_hint_helps(project: Path) -> None:

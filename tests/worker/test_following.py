@@ -11,13 +11,14 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, Gate, Header, Node, Outcome, State, TermsFlag, UnitFlag
+from hearth.protocol.types import SENTINEL, Gate, Header, JobId, Node, Outcome, State, TermsFlag, UnitFlag
 from tests.worker.test_decide import (
     CONFIG,
     ID,
     JUDGE,
     NODE,
     NOW,
+    OPEN,
     POLICY,
     RUNNING,
     TERMS,
@@ -184,6 +185,14 @@ def test_decide__what_the_finishing_unit_pays__counts_for_the_next() -> None:
     config = dear((600 * 10**9 - formulas.fee_of(600 * 10**9, POLICY)) * 10**18 // gas)
     assert ended(finishing(array()), config).next is not None
     assert ended(finishing(array()), replace(config, gas_price=config.gas_price + 1)).next is None
+
+
+def test_decide__slot_that_another_job_pays_more_for__is_not_given_to_the_next_unit() -> None:
+    """The slot that a result frees is offered to every job, as at the next look."""
+    assert ended(finishing(array())).next is not None
+    dearer = replace(job_of(OPEN), id=JobId(b"\x77" * 32), terms=replace(TERMS, salt=77, ceiling=2 * TERMS.ceiling))
+    snapshot = replace(finishing(array()), jobs=(array(), dearer))
+    assert ended(snapshot).next is None
 
 
 class Race:

@@ -335,7 +335,7 @@ class Workers:
         effect = f"stake/{session.network.nodes}/{node.id}/{units}/"
         text = f"stake of {session.amount(units)} for node {node.id}"
         command = f'hearth worker stake "{format_amount(units, session.asset)}"'
-        payment = Payment(call, effect, text, command, lambda sender: True)
+        payment = Payment(call, effect, text, command)
         once = (payment, again)
         key = f"stake/{node.id}/{units}"
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx, once=once)
