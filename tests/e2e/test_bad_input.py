@@ -363,7 +363,7 @@ def test_submit__container_that_fails__exit_100(
 def test_worker_register__engine_with_known_holes__refused_but_on_a_local_chain(
     place: Town, names: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from worker import gpu
+    from worker.runtimes import oci
     from worker.runtimes.docker import DockerRuntime
 
     works, why = DockerRuntime().available()
@@ -374,8 +374,8 @@ def test_worker_register__engine_with_known_holes__refused_but_on_a_local_chain(
     command = ("worker", "register", "--config", str(file), "--stake", "20", "--dry-run", "--json")
     assert place.hearth(*command).code == 0
     # The devnet stands in for a chain on which strangers post jobs, with an engine that every fix came after.
-    monkeypatch.setattr(gpu, "LOCAL_CHAIN_ID", 0)
-    monkeypatch.setattr(gpu, "RUNC_MINIMUM", dict.fromkeys([(1, minor) for minor in range(20)], "9.9.9"))
+    monkeypatch.setattr(oci, "LOCAL_CHAIN_ID", 0)
+    monkeypatch.setattr(oci, "RUNC_MINIMUM", dict.fromkeys([(1, minor) for minor in range(20)], "9.9.9"))
     before = _state(place)
     refused = place.hearth(*command)
     assert (refused.code, refused.error["code"]) == (3, "UNSAFE_ENGINE"), refused.out

@@ -479,7 +479,7 @@ def test_find_anvil__nowhere__says_how_to_install_it(tmp_path: Path, monkeypatch
     monkeypatch.setenv("HEARTH_HOME", str(lasting))
     with pytest.raises(ConfigError) as caught:
         devnet.find_anvil(tmp_path / "other")
-    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["dependencies"]
     install = f"npm install --prefix '{lasting}' @foundry-rs/anvil@{wanted['@foundry-rs/anvil']}"
     assert caught.value.code == "NO_ANVIL" and caught.value.hint == f"mkdir -p -m 700 '{lasting}' && {install}"
     # As npm does, the folders that it misses are made for everybody to enter: the home is to be private all the same.

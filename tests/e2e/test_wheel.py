@@ -230,7 +230,7 @@ def test_wheel__demo__last_line_is_a_solvent_verification_and_nothing_is_left_be
 def test_wheel__demo_without_anvil__names_the_one_command_and_starts_nothing(installed: Installed) -> None:
     home = installed.folder / "nowhere"
     said = installed.run("hearth", "demo", HEARTH_HOME=str(home))
-    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]["@foundry-rs/anvil"]
+    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["dependencies"]["@foundry-rs/anvil"]
     assert (said.returncode, said.stdout) == (3, "")
     assert f"  next: mkdir -p -m 700 {home} && npm install --prefix {home} @foundry-rs/anvil@{wanted}\n" in said.stderr
     assert "starting" not in said.stderr and not home.exists()
