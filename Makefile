@@ -268,7 +268,7 @@ soak: .venv/.stamp-project node_modules/.stamp ## a market under a fault every 2
 abuse: .venv/.stamp-project node_modules/.stamp ## abuse programs through a worker, and each without its defence
 	$(PYTEST) tests/abuse -s $(PYTEST_ARGS)
 
-mutants: .venv/.stamp-project node_modules/.stamp ## put each mutant into a copy: its tests must turn red
+mutants: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid ## put each mutant into a copy: its tests must turn red
 	$(WITH_SERVICES) $(PY) -m tools.mutants $(MUTANTS)
 
 # A sample of a new seed, counted apart from the record of docs/ASSURANCE.md. It ends red where a mutant survives that
@@ -317,6 +317,7 @@ wheel: .venv/.stamp-project hearth/web/app.cid ## the package that users install
 generated: .venv/.stamp-project ## all that is written from other files, each after what it reads; but for `make bench-gas`
 	$(MAKE) --no-print-directory lanes reasons
 	$(MAKE) --no-print-directory artifacts schemas clear-signing alerts
+	@mkdir -p .build
 	$(PY) -P -m hearth.jobfile schema > .build/job.schema.json
 	cp .build/job.schema.json hearth/jobfile/job.schema.json
 	$(MAKE) --no-print-directory web-tables

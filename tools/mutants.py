@@ -42,8 +42,8 @@ TESTS_FAILED = 1
 LINKED = (".venv", ".venv-node", "node_modules", "web/node_modules")
 # Contracts as the tests compile them (tests/kit/evm.py): a copy starts with what is compiled already.
 COMPILED = ".build/evm"
-# What is built from a checkout's sources, and in no commit: tests read it.
-BUILT = ("hearth/web/app", "hearth/web/app.cid")
+# The page as it is built, which is in no commit, and its CID beside it: tests read both.
+PAGE = "hearth/web/app"
 COMPILE = (
     "from hearth.market.contracts import CONTRACTS; from tests.kit.evm import compile_contract\n"
     "for name in CONTRACTS: compile_contract(name)"
@@ -123,9 +123,8 @@ def copy_project(target: Path) -> None:
     for name in LINKED:
         if (ROOT / name).exists():
             (target / name).symlink_to(ROOT / name)
-    for name in BUILT:
-        source, copy = ROOT / name, shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        copy(source, target / name)
+    shutil.copytree(ROOT / PAGE, target / PAGE)
+    shutil.copy2(ROOT / f"{PAGE}.cid", target / f"{PAGE}.cid")
     # Not a link: entries of a broken library would displace the good ones.
     if (ROOT / COMPILED).exists():
         shutil.copytree(ROOT / COMPILED, target / COMPILED)

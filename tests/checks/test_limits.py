@@ -21,17 +21,16 @@ def _of_contracts() -> Iterator[tuple[str, str, int]]:
             yield path.name, name, eval(number)
 
 
-def _of_programs() -> dict[str, Any]:
-    modules = (attest, formulas, parents, reputation, types, units, zones)
-    return {name: value for module in modules for name, value in vars(module).items() if name.isupper()}
-
-
-SHARED = [found for found in _of_contracts() if isinstance(_of_programs().get(found[1]), int)]
+MODULES = (attest, formulas, parents, reputation, types, units, zones)
+OF_PROGRAMS: dict[str, Any] = {
+    name: value for module in MODULES for name, value in vars(module).items() if name.isupper()
+}
+SHARED = [found for found in _of_contracts() if isinstance(OF_PROGRAMS.get(found[1]), int)]
 
 
 @pytest.mark.parametrize(("file", "name", "number"), SHARED, ids=[f"{file}-{name}" for file, name, _ in SHARED])
 def test_limit__of_a_contract__is_what_programs_hold(file: str, name: str, number: int) -> None:
-    assert _of_programs()[name] == (number - 1 if name in OTHERWISE else number)
+    assert OF_PROGRAMS[name] == (number - 1 if name in OTHERWISE else number)
 
 
 def test_limits__what_jobs_and_results_are_held_to__are_among_them() -> None:
