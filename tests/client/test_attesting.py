@@ -70,7 +70,6 @@ class Place:
             best=tuple(UnitView(unit, 100 + at, Accused()) for at, unit in enumerate(units)),
             finished=all(unit.state.terminal for unit in units),
             labels=("running", "running"),
-            policy=words.unpack_policy(terms.policy),
             now=1_000,
         )
 

@@ -43,11 +43,11 @@ KEEPERS = 5 * 10**12  # a tip of a half, a settlement of an eighth
 
 
 def costs(terms: Terms, asks: list[int], runs: Runs, kind: RuntimeKind = DOCKER) -> dict[Billing, int | None]:
-    return {cost.billing: cost.expected for cost in estimate(terms, POLICY, kind, asks, runs).costs}
+    return {cost.billing: cost.expected for cost in estimate(terms, kind, asks, runs).costs}
 
 
 def test_estimate__seven_of_120_seconds__metered_pays_seven() -> None:
-    found = estimate(TERMS, POLICY, DOCKER, [ASK // 2, ASK, 2 * ASK], Runs((6, 7, 90)))
+    found = estimate(TERMS, DOCKER, [ASK // 2, ASK, 2 * ASK], Runs((6, 7, 90)))
     assert [(cost.billing, cost.seconds, cost.expected) for cost in found.costs] == [
         (Billing.METERED, 7, ASK * 7 // 10**6 + KEEPERS),
         (Billing.FIXED, 120, ASK * 120 // 10**6 + KEEPERS),
@@ -62,7 +62,7 @@ def test_estimate__seven_of_120_seconds__metered_pays_seven() -> None:
 
 
 def test_estimate__nothing_ran_before__invents_no_time_and_says_at_most() -> None:
-    found = estimate(TERMS, POLICY, DOCKER, [ASK], Runs())
+    found = estimate(TERMS, DOCKER, [ASK], Runs())
     assert [(cost.billing, cost.seconds) for cost in found.costs] == [(Billing.METERED, None), (Billing.FIXED, 120)]
     assert found.costs[0].expected is None
     assert found.lines(TERMS, ETH) == [
@@ -74,17 +74,17 @@ def test_estimate__nothing_ran_before__invents_no_time_and_says_at_most() -> Non
 
 def test_estimate__wasm__has_a_figure_by_fuel_where_fuel_was_billed() -> None:
     terms = replace(TERMS, billing=Billing.FUEL)
-    known = estimate(terms, POLICY, WASM, [ASK], Runs((9,), (3,)))
+    known = estimate(terms, WASM, [ASK], Runs((9,), (3,)))
     assert [cost.billing for cost in known.costs] == [Billing.FUEL, Billing.METERED, Billing.FIXED]
     assert [cost.seconds for cost in known.costs] == [3, 9, 120]
     assert "9s and 3s of fuel a unit, as the one of this spec that ran before" in known.lines(terms, ETH)[1]
-    timed = estimate(terms, POLICY, WASM, [ASK], Runs((9,)))
+    timed = estimate(terms, WASM, [ASK], Runs((9,)))
     assert timed.costs[0].expected is None
     assert "fuel (chosen) 0.01 ETH for each 60 billion instructions of a unit, at most" in timed.lines(terms, ETH)[0]
 
 
 def test_estimate__nobody_can_take_it__has_no_rate_and_no_figure() -> None:
-    found = estimate(TERMS, POLICY, DOCKER, [], Runs((7,)))
+    found = estimate(TERMS, DOCKER, [], Runs((7,)))
     assert [cost.expected for cost in found.costs] == [None, None] and found.rate is None
     assert found.lines(TERMS, ETH) == []
 
@@ -106,7 +106,7 @@ def test_estimate__any_job__metered_is_never_dearer_than_fixed_and_none_than_the
     )
     fitting = sorted(ask for ask in asks if ask <= ceiling)
     runs = Runs(tuple(sorted(elapsed)), tuple(sorted(elapsed)))
-    for cost in estimate(terms, POLICY, WASM, fitting, runs).costs:
+    for cost in estimate(terms, WASM, fitting, runs).costs:
         assert cost.at_most == formulas.escrow_at_post(terms)
         assert (cost.expected is None) == (not fitting)
         assert (cost.expected or 0) <= cost.at_most

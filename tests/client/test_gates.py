@@ -299,7 +299,7 @@ def test_backed__bond_above_every_free_stake__is_the_highest_price_that_one_can_
 
 def test_open_in_words__posted_job_that_no_free_stake_backs__says_what_price_one_would_take() -> None:
     terms = replace(TERMS, ceiling=2 * 10**22)
-    view: Any = SimpleNamespace(terms=terms, policy=POLICY, units=(), untouched=1)
+    view: Any = SimpleNamespace(terms=terms, units=(), untouched=1)
     poor = fleet(node(3, 10**20, stake=2 * ETHER))
     lower = poor.backed(terms, Asset("ETH", 18))
     words = f"1 worker: 1 short of free stake for the bond -> 0 can take it; lower the price to {lower}, in a new job"

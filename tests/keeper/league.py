@@ -12,7 +12,7 @@ from dataclasses import replace
 from hearth.chain.port import Log
 from hearth.market.events import JobPosted, Proposed, Settled, Started, topic_of
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Best, JobId, Node, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import Best, JobId, Node, NodeId, State, Terms, Unit
 from keeper.actions import Propose
 from keeper.config import Config
 from keeper.decide import decide
@@ -35,10 +35,8 @@ CAREFUL = Config(keeper=KEEPER, payee=KEEPER, jitter=0, latency=0, max_loss=0, c
 class League:
     """Nodes with habits, jobs, and one keeper that proposes; `acked` and `lost` count its proposals by job and node."""
 
-    def __init__(
-        self, nodes: Sequence[tuple[Node, Habit]], jobs: Sequence[Terms], policy: Policy, config: Config = CAREFUL
-    ) -> None:
-        self.nodes, self.policy, self.config, self.now = dict(enumerate(nodes, 1)), policy, config, NOW
+    def __init__(self, nodes: Sequence[tuple[Node, Habit]], jobs: Sequence[Terms], config: Config = CAREFUL) -> None:
+        self.nodes, self.config, self.now = dict(enumerate(nodes, 1)), config, NOW
         self.index = Index(CHAIN_ID, REGISTRY, config.payee)
         self.logs: list[Log] = []
         self.units: dict[tuple[JobId, int], tuple[Unit, Best]] = {}
@@ -87,9 +85,9 @@ class League:
             self.propose()
             idle = 4 if self.proposals > before else idle + idle // 4
             moments = [self.now + idle, *self.ends.values()]
-            for unit, _ in self.units.values():
+            for (job, _), (unit, _) in self.units.items():
                 if unit.state == State.OPEN and unit.window_end:
-                    moments += [unit.window_end, unit.window_end + self.policy.ack_time]
+                    moments += [unit.window_end, formulas.lapses_at(self.terms[job], unit)]
             self.now = min(moment for moment in moments if moment > self.now)
 
     def answer(self) -> None:

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import fleets
 from hearth.protocol.types import Node, State, Terms
 from keeper.trust import FIRST_REST, LONGEST_REST, NODE_CREDIT, Record
 from tests.keeper.league import Habit, League
@@ -24,7 +23,7 @@ def league(habits: list[Habit], jobs: list[Terms], slots: int = 8) -> League:
     nodes: list[tuple[Node, Habit]] = [
         (node(number, ask=number * RATE, slots=slots), habit) for number, habit in enumerate(habits, 1)
     ]
-    return League(nodes, jobs, fleets.POLICY)
+    return League(nodes, jobs)
 
 
 def rests_within(seconds: int) -> int:

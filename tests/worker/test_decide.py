@@ -932,6 +932,7 @@ def test_handed_in__any_cancelled_unit__costs_its_submitter_at_most_its_close_to
     terms: Terms, policy: Policy, share: int, topped: int, ran: int, at: int, shared: int
 ) -> None:
     """In a fuel job exactly as much, up to all its seconds. Whoever settles has no more for it than whoever closes."""
+    terms = replace(terms, policy=words.pack_policy(policy))
     bought = topped if terms.billing is Billing.METERED else 0
     unit = replace(
         RUNNING, state=State.CLOSING, rate=terms.ceiling * share >> 16, mark=RUNNING.started + 1 + ran, seconds=bought

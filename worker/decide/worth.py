@@ -67,7 +67,7 @@ def expected_pay(job: Job, unit: Unit, node: NodeId, rate: int, unpaid: int, beg
         formulas.pay_at_settle(terms, lease.unit, begun_with(lease.saved, lease.unit.resume).seconds)
         for lease in waiting
     ]
-    seen = [*job.paid, *(pay - formulas.fee_of(pay, formulas.policy_of(job.terms)) for pay in pays)]
+    seen = [*job.paid, *(pay - formulas.fee_of(pay, formulas.policy_of(terms)) for pay in pays)]
     count = len(seen) + unpaid
     return min(most, sum(seen) // count) if count else most
 

@@ -121,12 +121,8 @@ class Fleet:
         def at(ceiling: int) -> Terms:
             # A bond covers keeper fees as well, which go by the price where nobody names one.
             lower = replace(terms, ceiling=ceiling)
-            return replace(
-                lower,
-                keeper_fee=min(
-                    terms.keeper_fee, auto_keeper_fee(formulas.unit_price(lower), formulas.policy_of(terms))
-                ),
-            )
+            fee = auto_keeper_fee(formulas.unit_price(lower), formulas.policy_of(terms))
+            return replace(lower, keeper_fee=min(terms.keeper_fee, fee))
 
         def fits(node: Node, ceiling: int) -> bool:
             ask = formulas.ask_of(at(ceiling))

@@ -21,7 +21,7 @@ from hearth.protocol.units import amount_at_least, format_duration, show_amount,
 if TYPE_CHECKING:
     from hearth.client.session import Session
     from hearth.protocol.runtimes import RuntimeKind
-    from hearth.protocol.types import Policy, Terms
+    from hearth.protocol.types import Terms
     from hearth.protocol.units import Asset
 
 LOOKED_JOBS: Final = 8
@@ -93,7 +93,7 @@ def _cost_words(cost: Cost, rate: int, most: int, chosen: Billing, asset: Asset)
     return f"{name} {minute} for each {what} of a unit, at most {amount_at_least(most, asset)}"
 
 
-def estimate(terms: Terms, policy: Policy, kind: RuntimeKind, asks: Sequence[int], runs: Runs) -> Estimate:
+def estimate(terms: Terms, kind: RuntimeKind, asks: Sequence[int], runs: Runs) -> Estimate:
     """Return what a job costs by each billing of its runtime.
 
     `asks` are the rates of the workers that can take it, cheapest first; `runs` are earlier units of its spec.

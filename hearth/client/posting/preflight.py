@@ -21,6 +21,7 @@ from hearth.client.job.parents import ASKED, ParentView, latest_end, look_at
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.sources import COMMAND_LINE, Allowed, Sources, resolve_image
 from hearth.client.views import moment
+from hearth.protocol import formulas
 from hearth.protocol.attest import AttesterSet
 from hearth.protocol.parents import Condition
 from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Billing, Gate, Terms, TermsFlag
@@ -113,7 +114,6 @@ class Preflight:
         spec = loaded.spec
         sources, resolved, attesters, notes = self._read(loaded, allowed, scratch)
         policies = self.session.market.policies()
-        policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
         fleet = Fleet.read(self.session)
         auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == COMMAND_LINE
@@ -129,7 +129,6 @@ class Preflight:
         fingerprint = self.fingerprint(terms, spec.limits.deadline, auto, spec.price.billing == "auto")
         costs = estimate(
             terms,
-            policy,
             RUNTIMES[resolved.runtime],
             fleet.asks(terms),
             earlier_runs(self.session, terms.spec),
@@ -216,19 +215,19 @@ class Preflight:
                 workers={gate.name.lower(): count for gate, count in sorted(gates.items())},
             )
         rate = format_rate(fitting[0] * 3 // 2, asset).replace(f" {asset.symbol}", "")
-        chosen, _, terms = self._at_rate(spec, unpriced, policy, rate)
+        chosen, _, terms = self._at_rate(spec, unpriced, rate)
         if takers(fleet.gates(terms)):
             return chosen
         lower = fleet.backed(terms, asset) or rate_at_least(fitting[0], asset)
-        return self._at_rate(spec, unpriced, policy, lower)[0]
+        return self._at_rate(spec, unpriced, lower)[0]
 
-    def _at_rate(self, spec: JobSpec, terms: Terms, policy: Policy, rate: str) -> tuple[JobSpec, Prices, Terms]:
+    def _at_rate(self, spec: JobSpec, terms: Terms, rate: str) -> tuple[JobSpec, Prices, Terms]:
         """Return a spec, its prices and terms with a rate in place of its price. Raises SpecError."""
         from hearth.jobfile import plan_prices
 
         price = spec.price.model_copy(update={"max_rate": rate, "max_total": None})
         spec = spec.model_copy(update={"price": price})
-        prices = plan_prices(spec, self.session.asset, policy)
+        prices = plan_prices(spec, self.session.asset, formulas.policy_of(terms))
         return spec, prices, replace(terms, ceiling=prices.ceiling, keeper_fee=prices.keeper_fee)
 
     def enough(self, plan: Plan) -> str | None:
@@ -236,11 +235,10 @@ class Preflight:
 
         Below the job's own where no free stake covers its bond, else above it; None where neither helps.
         """
-        from hearth.protocol import words
 
         if takers(plan.gates):
             return None
-        policy, asset = words.unpack_policy(plan.terms.policy), self.session.asset
+        policy, asset = formulas.policy_of(plan.terms), self.session.asset
         typed = plan.loaded.source.name == COMMAND_LINE
         newcomers = self._for_newcomers(policy, typed=typed) if plan.gates.get(Gate.PROBATION) else None
         lower = plan.fleet.backed(plan.terms, asset)
@@ -249,7 +247,7 @@ class Preflight:
             return newcomers
         rate_text = lower or rate_at_least(rates[0], asset)
         try:
-            _, prices, at = self._at_rate(plan.loaded.spec, plan.terms, policy, rate_text)
+            _, prices, at = self._at_rate(plan.loaded.spec, plan.terms, rate_text)
         except SpecError:  # a price that this market does not take
             return newcomers
         if not takers(plan.fleet.gates(at)):  # the job names its own keeper fee
@@ -281,8 +279,6 @@ class Preflight:
         attesters: AttesterSet | None,
     ) -> list[str]:
         """Say in words what the job takes, costs and risks, and who could take it."""
-        from hearth.protocol import formulas
-
         lines = list(notes)
         escrow = escrow_of(terms)
         fee = self.session.amount(terms.keeper_fee)
@@ -325,8 +321,6 @@ class Preflight:
         )
 
     def _judge(self, terms: Terms, attesters: AttesterSet) -> PlannedJudge:
-        from hearth.protocol import formulas
-
         return {
             "contract": terms.judge,
             "digest": f"{attesters.judge_data:#066x}",
@@ -458,8 +452,6 @@ def _unlock_words(terms: Terms) -> str:
 
 def _waiting_words(terms: Terms, parents: Sequence[ParentView]) -> Iterator[str]:
     """Say of each job that another is to wait for how far it is, by whose word it ends, and what comes too late."""
-    from hearth.protocol import formulas
-
     for one in parents:
         posted = one.posted
         text = f"waits for job {one.name} {ASKED[one.parent.condition]}: {one.text}"
@@ -487,8 +479,6 @@ def _about(size: int) -> str:
 
 def escrow_of(terms: Terms) -> int:
     """Return what posting these terms locks, base units."""
-    from hearth.protocol import formulas
-
     return formulas.escrow_at_post(terms)
 
 
