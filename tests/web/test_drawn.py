@@ -16,6 +16,9 @@ import pytest
 from tests.kit.node import WEB, require_web
 from tests.web.vectors import _chance, names, spec, written, yaml
 
+# Random rows of the first seed are in tests/data/web, which `make test` reads.
+pytestmark = pytest.mark.deep
+
 COUNT = 500
 VECTORS = Path(__file__).parent / "vectors"
 
