@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, Literal, Unpack
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.face import refusing
 from hearth.client.job import cancelling
-from hearth.client.job.attesting import Attesting
 from hearth.client.job.cancelling import indices
 from hearth.client.job.courses import Courses
 from hearth.client.job.facts import job_facts, job_row
@@ -17,6 +16,7 @@ from hearth.client.job.job import Job, JobTable
 from hearth.client.job.receipt import receipt
 from hearth.client.job.results import Results
 from hearth.client.job.topping_up import top_up
+from hearth.client.judges.attesting import Attesting
 from hearth.client.posting.post import Posting
 from hearth.client.reading import JobReader
 from hearth.client.views import JobView, event_facts, job_hex, strays_in

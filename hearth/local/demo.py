@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ConfigError, HearthError
 from hearth.base.urls import redact_url
 from hearth.chain.rpc import RpcChain
-from hearth.client.job.attesters import load_set
+from hearth.client.judges.attester_files import load_set
 from hearth.config.sections import toml
 from hearth.local.examples import examples_folder
 from hearth.local.market import LocalMarket

@@ -29,9 +29,9 @@ from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
 from hearth.client.explain.explaining import explain
 from hearth.client.governance.gov import Gov
-from hearth.client.job.attesting import Attesting
 from hearth.client.job.results import Results
 from hearth.client.jobs import Jobs
+from hearth.client.judges.attesting import Attesting
 from hearth.client.net import Net
 from hearth.client.nodes.workers import Workers
 from hearth.client.posting.post import Posting

@@ -1,4 +1,4 @@
-"""hearth.client.job.attesters: what strangers write is read, or refused by name, and never crashes a command."""
+"""hearth.client.judges.attester_files: what strangers write is read, or refused by name, and never crashes a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import HearthError, SpecError, UsageError
 from hearth.client.job import attesters
-from hearth.client.job.attesters import load_attestation, load_set, row_of, set_beside
+from hearth.client.judges.attester_files import load_attestation, load_set, row_of, set_beside
 from hearth.protocol.attest import AttesterSet, Result
 from hearth.protocol.types import JobId, Outcome
 

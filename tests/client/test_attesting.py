@@ -1,4 +1,4 @@
-"""hearth.client.job.attesting: an attester signs what the chain has, and only what has its quorum is sent."""
+"""hearth.client.judges.attesting: an attester signs what the chain has, and only what has its quorum is sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from eth_account import Account
 
 from hearth.base.errors import HearthError, NotFoundError, RefusedError, UsageError
-from hearth.client.job.attesting import Attesting
+from hearth.client.judges.attesting import Attesting
 from hearth.market.calls import Calls
 from hearth.market.reads import UnitView
 from hearth.protocol import words
@@ -248,7 +248,7 @@ FRESH = replace(DONE, flags=UnitFlag.FRESH, mark=1_000)
 
 
 def test_confirm__newcomers_result__waits_for_its_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hearth.client.job.attesting.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("hearth.client.judges.attesting.time.sleep", lambda seconds: None)
     policy = words.pack_policy(replace(POLICY, fresh_delay=45))
     place = Place(tmp_path, (DONE, FRESH), policy=policy)
     report = place.confirm(place.attest(0), place.attest(1))
@@ -275,7 +275,7 @@ def test_confirm__newcomers_results_near_and_far__each_is_sent_at_its_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[bool] = []
-    monkeypatch.setattr("hearth.client.job.attesting.time.sleep", lambda seconds: held.append(place.holds_key))
+    monkeypatch.setattr("hearth.client.judges.attesting.time.sleep", lambda seconds: held.append(place.holds_key))
     units = (replace(FRESH, mark=1_900), replace(FRESH, mark=1_010), replace(FRESH, mark=1_800), FRESH, DONE)
     place = Place(tmp_path, units, policy=words.pack_policy(replace(POLICY, fresh_delay=45)))
     error = refused(lambda: place.confirm(place.attest(0), place.attest(1)), "CONFIRM_EARLY")
@@ -289,7 +289,7 @@ def test_confirm__newcomers_results_near_and_far__each_is_sent_at_its_second(
 def test_confirm__one_that_the_chain_refuses__newcomers_are_waited_for_and_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hearth.client.job.attesting.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("hearth.client.judges.attesting.time.sleep", lambda seconds: None)
     place = Place(tmp_path, (DONE, FRESH), policy=words.pack_policy(replace(POLICY, fresh_delay=45)))
     place.refuses.add(f"confirm/{JOB.hex()}/0/1")
     refused(lambda: place.confirm(place.attest(0), place.attest(1)), "TX_REFUSED")

@@ -22,9 +22,9 @@ from hearth import Amount, Client, HearthError, Job, JobTable
 from hearth.base.errors import BadDestination, ConfigError, NotFoundError, SpecError, UsageError
 from hearth.base.files import path_of
 from hearth.client import face
-from hearth.client.job.attesting import Attesting
 from hearth.client.job.courses import Courses
 from hearth.client.job.results import Results
+from hearth.client.judges.attesting import Attesting
 from hearth.client.names import Moments, Names
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight

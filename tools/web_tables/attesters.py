@@ -1,4 +1,4 @@
-"""What bounds a set of attesters and its file (protocol.md "Attesters"; hearth/client/job/attesters.py)."""
+"""What bounds a set of attesters and its file (protocol.md "Attesters"; hearth/client/judges/attester_files.py)."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import NoWorkerError, RefusedError, SpecError
-from hearth.client.job.attesters import set_beside
 from hearth.client.job.gates import Fleet, takers, workers_in_words
 from hearth.client.job.parents import ASKED, ParentView, latest_end, look_at
+from hearth.client.judges.attester_files import set_beside
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.sources import COMMAND_LINE, Allowed, Sources, resolve_image
 from hearth.client.views import moment

@@ -13,7 +13,7 @@ from typing import Any, cast
 from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import SpecError
-from hearth.client.job.attesters import set_beside
+from hearth.client.judges.attester_files import set_beside
 from hearth.client.posting.preflight import Preflight
 from hearth.protocol.attest import MAX_KEYS, AttesterSet
 from hearth.protocol.units import Asset, show_amount

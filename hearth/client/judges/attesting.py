@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hearth.base.errors import RefusedError, UsageError, WaitTimeout
 from hearth.base.files import AnyPath, path_of, refused_as, replace_text
 from hearth.client.face import refusing
-from hearth.client.job.attesters import Signed, load_attestation, load_set, row_of
+from hearth.client.judges.attester_files import Signed, load_attestation, load_set, row_of
 from hearth.client.money import recipient
 from hearth.client.views import OUTCOME_LABELS, JobView, job_hex, moment, require_unit
 from hearth.protocol.attest import AttesterSet, Result, Signature, typed_data

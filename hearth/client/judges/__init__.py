@@ -1,0 +1,1 @@
+"""Judge contracts that the client knows."""
