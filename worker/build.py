@@ -44,7 +44,7 @@ from worker.attempt.folder import folders_in
 from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds
 from worker.cgroups import usable_cores
-from worker.decide import Config
+from worker.decide import Config, TrustedJudge
 from worker.disk import Disk
 from worker.gateway import serving, store_manifest
 from worker.gpu import GpuInfo
@@ -60,6 +60,7 @@ from worker.settings import (
     INIT,
     MEND_CODE,
     MEND_RPC,
+    Accept,
     Settings,
     chosen_gpus,
     operator_key,
@@ -443,6 +444,18 @@ def executor_of(
     return Executor(means, disk=disk)
 
 
+def trusted_judges(accept: Accept, network: Network) -> dict[str, TrustedJudge]:
+    """Return by whose word jobs are taken. A judge that goes by sets of keys is trusted for those that are named alone.
+
+    Whoever chooses the keys decides whether work is paid: that may be the submitter himself.
+    """
+    sets = frozenset(int(digest, 16) for digest in accept.attesters)
+    return {
+        **{judge: TrustedJudge() for judge in accept.judges},
+        network.attesters: TrustedJudge("accept.attesters", sets),
+    }
+
+
 def config_of(
     settings: Settings,
     network: Network,
@@ -481,11 +494,9 @@ def config_of(
         registries=settings.docker.registries,
         submitters=None if accept.submitters is None else frozenset(accept.submitters),
         submitters_refused=frozenset(accept.refuse_submitters),
-        judges=frozenset(accept.judges),
-        attesters=frozenset(int(digest, 16) for digest in accept.attesters),
+        judges=trusted_judges(accept, network),
         max_bond=accept.max_bond,
         resume=accept.resume,
-        attesters_judge=network.attesters,
         confirmations=accept.confirmations,
         propose=accept.propose,
         propose_after=settings.propose_after_seconds,

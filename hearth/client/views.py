@@ -84,6 +84,7 @@ from hearth.protocol.types import Verdict as Ruling
 from hearth.protocol.units import Asset, format_duration, show_amount, show_rate
 
 if TYPE_CHECKING:
+    from hearth.client.judges.port import Judge
     from hearth.client.reports import EventFacts, NetWorker, NodeStatus, OfferRow, OfLogs, Verdict
     from hearth.market.strays import Strays
 
@@ -308,11 +309,11 @@ def next_step(
     last_seen: Mapping[NodeId, int],
     dead_after: int,
     waits: str | None = None,
-    attesters: str = "",
+    judge: Judge | None = None,
 ) -> str:
     """Say in words who may act on a lease next, and until when.
 
-    `waits` is what a blocked job waits for, `attesters` the address of the judge that goes by attesters' signatures.
+    `waits` is what a blocked job waits for, `judge` who decides on its results, where that contract is known.
     """
     terms, now = view.terms, view.now
     unit, best = view.units[index], view.best[index].best
@@ -333,24 +334,22 @@ def next_step(
             return f"node {unit.node} may still submit until {until(unit.deadline_at, now)}, then anyone may close it"
         return "the notice is over: anyone may close it"
     if unit.state in (State.SUBMITTED, State.DISPUTED):
-        return _next_submitted(unit, terms, now, attesters)
+        return _next_submitted(unit, terms, now, judge)
     return waits or "waits for other jobs"
 
 
-def verification(terms: Terms, attesters: str) -> str:
-    """Say how results of a job are checked, by whom and until when; `attesters` is the address of that judge."""
+def verification(terms: Terms, judge: Judge | None) -> str:
+    """Say how results of a job are checked, by whom and until when; `judge` is who decides, where it is known."""
     if terms.judge == ZERO_ADDRESS:
         return "none: nobody can challenge this result"
-    judge = f"judge {terms.judge}"
-    if terms.judge == attesters:
-        judge = f"enough attesters of the set {terms.judge_data:#066x}"
+    who = f"judge {terms.judge}" if judge is None else judge.who(terms)
     if terms.flags & TermsFlag.PROVEN:
         end = moment(terms.deadline + terms.challenge_window)
-        return f"{judge} must confirm a result until {end}, else it is refunded"
-    return f"{judge} may dispute a result for {format_duration(terms.challenge_window)} after it came"
+        return f"{who} must confirm a result until {end}, else it is refunded"
+    return f"{who} may dispute a result for {format_duration(terms.challenge_window)} after it came"
 
 
-def _next_submitted(unit: Unit, terms: Terms, now: int, attesters: str) -> str:
+def _next_submitted(unit: Unit, terms: Terms, now: int, judge: Judge | None) -> str:
     """Say who may end a unit that has a result, and from when."""
     since = formulas.settleable_from(terms, unit)
     proven = bool(terms.flags & TermsFlag.PROVEN)
@@ -363,13 +362,10 @@ def _next_submitted(unit: Unit, terms: Terms, now: int, attesters: str) -> str:
     if now >= since:
         unjudged = " (nobody can challenge this result)" if terms.judge == ZERO_ADDRESS else ""
         return f"anyone may {end} now{unjudged}{accept}"
-    if proven and terms.judge == attesters:
-        return (
-            f"its attesters may sign it until {until(since, now)}, hearth job attest JOB, and anyone sends what they "
-            f"signed, hearth job confirm JOB FILE --attesters FILE; then anyone may {end}{accept}"
-        )
     if proven:
-        return f"its judge {terms.judge} may confirm it until {until(since, now)}; then anyone may {end}{accept}"
+        last = until(since, now)
+        confirming = f"its judge {terms.judge} may confirm it until {last}" if judge is None else judge.confirming(last)
+        return f"{confirming}; then anyone may {end}{accept}"
     if now < formulas.challenge_end(terms, unit):
         return f"its judge {terms.judge} may dispute it; anyone may settle it from {until(since, now)}{accept}"
     return f"its node is on probation: anyone may settle it from {until(since, now)}{accept}"

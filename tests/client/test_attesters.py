@@ -1,4 +1,4 @@
-"""hearth.client.judges.attester_files: what strangers write is read, or refused by name, and never crashes a command."""
+"""hearth.client.judges.attester_files: what strangers write is read or refused by name, and never crashes a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.base.errors import HearthError, SpecError, UsageError
-from hearth.client.job import attesters
+from hearth.client.judges import attester_files
 from hearth.client.judges.attester_files import load_attestation, load_set, row_of, set_beside
 from hearth.protocol.attest import AttesterSet, Result
 from hearth.protocol.types import JobId, Outcome
@@ -78,7 +78,7 @@ def test_load_set__file_too_large_or_gone__is_refused(file: Path) -> None:
     with pytest.raises(SpecError) as caught:
         load_set(file)
     assert caught.value.code == "NO_ATTESTERS" and str(file) in caught.value.message
-    file.write_text(json.dumps({"keys": KEYS, "quorum": 2}) + " " * attesters.MAX_SET_BYTES)
+    file.write_text(json.dumps({"keys": KEYS, "quorum": 2}) + " " * attester_files.MAX_SET_BYTES)
     with pytest.raises(SpecError) as caught:
         load_set(file)
     assert caught.value.code == "BAD_ATTESTERS"
@@ -135,9 +135,9 @@ def test_load_attestation__no_json__is_refused(file: Path, raw: bytes) -> None:
 
 def test_load_attestation__larger_than_is_read__is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(json.dumps(DOCUMENT))
-    monkeypatch.setattr(attesters, "MAX_ATTESTATION_BYTES", file.stat().st_size)
+    monkeypatch.setattr(attester_files, "MAX_ATTESTATION_BYTES", file.stat().st_size)
     assert load_attestation(file, JOB).rows
-    monkeypatch.setattr(attesters, "MAX_ATTESTATION_BYTES", file.stat().st_size - 1)
+    monkeypatch.setattr(attester_files, "MAX_ATTESTATION_BYTES", file.stat().st_size - 1)
     with pytest.raises(UsageError):
         load_attestation(file, JOB)
 

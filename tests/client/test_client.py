@@ -18,6 +18,7 @@ from hearth.chain.port import Log
 from hearth.client.audit.verify import Books
 from hearth.client.job.gates import GATE_LABELS, workers_in_words
 from hearth.client.job.results import Results, UnitResult, _end_words, check_result, kept_until, nothing_left, words_in
+from hearth.client.judges.attested import Attested
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
@@ -182,9 +183,9 @@ def test_next_step__judged_unit__names_what_its_judge_may_do_and_until_when(
 def test_next_step__attested_unit__names_the_commands_and_an_open_one_who_may_claim_it() -> None:
     unit = Unit(state=State.SUBMITTED, outcome=Outcome.OK, node=NodeId(3), mark=NOW)
     view = _judged(_view([unit]), TermsFlag.PROVEN)
-    said = next_step(view, 0, {}, 6, attesters=view.terms.judge)
+    said = next_step(view, 0, {}, 6, judge=Attested())
     assert "hearth job attest JOB" in said and "hearth job confirm JOB FILE --attesters FILE" in said
-    assert "attest" not in next_step(view, 0, {}, 6, attesters="0x" + "66" * 20)
+    assert "attest" not in next_step(view, 0, {}, 6)
     view = _judged(_view([Unit(state=State.OPEN, started=NOW)], now=NOW + 6), TermsFlag.PROVEN)
     assert next_step(view, 0, {}, 6).startswith("any fitting worker whose provider accepts its judge may claim it")
 
@@ -213,11 +214,11 @@ def test_delivered__judged_result__is_waited_for_while_it_may_be_refunded(
 
 def test_verification__each_kind__is_one_sentence() -> None:
     view = _view([OK])
-    assert verification(view.terms, "") == "none: nobody can challenge this result"
+    assert verification(view.terms, None) == "none: nobody can challenge this result"
     judged = _judged(view, TermsFlag(0)).terms
-    assert verification(judged, "") == f"judge {judged.judge} may dispute a result for 1m after it came"
+    assert verification(judged, None) == f"judge {judged.judge} may dispute a result for 1m after it came"
     proven = _judged(view, TermsFlag.PROVEN).terms
-    assert verification(proven, proven.judge).startswith(f"enough attesters of the set {9:#066x} must confirm")
+    assert verification(proven, Attested()).startswith(f"enough attesters of the set {9:#066x} must confirm")
 
 
 @pytest.mark.parametrize(

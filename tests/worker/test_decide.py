@@ -70,6 +70,7 @@ from worker.decide import (
     StartRun,
     SubmitResult,
     Target,
+    TrustedJudge,
     Withdraw,
     decide,
     explain,
@@ -116,7 +117,7 @@ GATHERED, GATHERING = Execution(KEY, Stage.GATHERED), Execution(KEY, Stage.GATHE
 
 
 JUDGE = "0x" + "44" * 20
-ATTESTED = replace(CONFIG, attesters_judge=JUDGE)
+SETS = TrustedJudge("accept.attesters", frozenset({8}))
 
 
 def job_of(unit: Unit, best: Best | None = None, **overrides: object) -> Job:
@@ -525,9 +526,8 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN), replace(CONFIG, room=-1, volumes=True), Reason.NO_ROOM),
         (job_of(OPEN), replace(CONFIG, runtimes=frozenset({"docker"})), Reason.NOT_SUPPORTED),
         (job_of(OPEN, judge=JUDGE), CONFIG, Reason.JUDGE_UNKNOWN),
-        (job_of(OPEN, judge=JUDGE), replace(CONFIG, judges=frozenset({"0x" + "45" * 20})), Reason.JUDGE_UNKNOWN),
-        (job_of(OPEN, judge=JUDGE, judge_data=7), replace(ATTESTED, attesters=frozenset({8})), Reason.JUDGE_UNKNOWN),
-        (job_of(OPEN, judge=JUDGE, judge_data=7), replace(CONFIG, attesters=frozenset({7})), Reason.JUDGE_UNKNOWN),
+        (job_of(OPEN, judge=JUDGE), replace(CONFIG, judges={"0x" + "45" * 20: TrustedJudge()}), Reason.JUDGE_UNKNOWN),
+        (job_of(OPEN, judge=JUDGE, judge_data=7), replace(CONFIG, judges={JUDGE: SETS}), Reason.JUDGE_UNKNOWN),
         (job_of(OPEN, replicas=3, quorum=2), CONFIG, Reason.NOT_SUPPORTED),
         (job_of(OPEN, flags=TermsFlag.CONFIDENTIAL), CONFIG, Reason.NOT_SUPPORTED),
         (replace(job_of(OPEN), spec=SpecFacts(bad="no such key")), CONFIG, Reason.SPEC_BAD),
@@ -955,12 +955,10 @@ def test_decide__submitted__settles_after_the_configured_wait(after: int, now: i
     assert found == (Settle(((ID, 0),)) if due else Skip(ID, 0, Reason.AWAITS_WINDOW))
 
 
-@pytest.mark.parametrize(
-    "config", [replace(CONFIG, judges=frozenset({"0x" + "44" * 20})), replace(CONFIG, attesters_judge="0x" + "44" * 20)]
-)
-def test_decide__judge_that_is_trusted__taken(config: Config) -> None:
-    config = replace(config, attesters=frozenset({7}))
-    assert isinstance(only(snapshot_of(job_of(OPEN, judge=JUDGE, judge_data=7)), config), Claim)
+@pytest.mark.parametrize(("trusted", "data"), [(TrustedJudge(), 7), (SETS, 8)])
+def test_decide__judge_that_is_trusted__taken(trusted: TrustedJudge, data: int) -> None:
+    config = replace(CONFIG, judges={JUDGE: trusted})
+    assert isinstance(only(snapshot_of(job_of(OPEN, judge=JUDGE, judge_data=data)), config), Claim)
 
 
 def test_decide__result_that_may_be_disputed__waits_for_the_window_and_then_for_the_judge() -> None:
@@ -1462,7 +1460,7 @@ def test_decide__unit_that_brings_less_than_its_gas__is_left_alone(job: Job, gas
     pay = PAYS - formulas.fee_of(PAYS, POLICY)
     worth = pay * 10**18 // gas
     ready = snapshot_of(job, executions=(GATHERED,) if job.leases[0].best.node == ME else ())
-    trusted = {"judges": frozenset({JUDGE})}
+    trusted = {"judges": {JUDGE: TrustedJudge()}}
     (taken,) = decide(ready, dear(worth, **trusted), NOW)
     assert isinstance(taken, Claim | Ack | Propose) and taken.ceiling(1 << 200) == worth
     assert taken.ceiling(worth) == worth // 2, "what begins something has half of the cap"

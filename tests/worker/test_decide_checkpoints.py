@@ -45,6 +45,7 @@ from worker.decide import (
     Skip,
     Stage,
     StartRun,
+    TrustedJudge,
     decide,
 )
 from worker.decide.open import may_begin_with
@@ -141,7 +142,7 @@ def test_decide__state_that_is_not_here_whole__claims_anew() -> None:
 def test_decide__setting_resume__says_which_units_go_on_from_a_strangers_state(
     resume: str, judged: bool, resumes: int
 ) -> None:
-    config = replace(CONFIG, resume=resume, judges=frozenset({JUDGE}))  # type: ignore[arg-type]
+    config = replace(CONFIG, resume=resume, judges={JUDGE: TrustedJudge()})  # type: ignore[arg-type]
     terms = {"judge": JUDGE, "flags": TermsFlag.PROVEN, "challenge_window": 3_600} if judged else {}
     won = replace(LOST, mark=NOW, rate=10**15)
     job = metered(won, Best(node=ME, key=9), SAVED, match_window=12, **terms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,11 +25,27 @@ from tests.worker.test_decide import (
     reason,
     snapshot_of,
 )
-from worker.decide import Claim, Execution, Finish, Job, Lease, Reason, Settle, Skip, Stage, SubmitResult, decide
+from worker.build import trusted_judges
+from worker.decide import (
+    Claim,
+    Execution,
+    Finish,
+    Job,
+    Lease,
+    Reason,
+    Settle,
+    Skip,
+    Stage,
+    SubmitResult,
+    TrustedJudge,
+    decide,
+)
 from worker.decide.policy import refuse_terms
+from worker.settings import Accept
 
 DAY = 86_400
-TRUSTING = replace(CONFIG, attesters_judge=JUDGE, attesters=frozenset({7}), judges=frozenset({"0x" + "45" * 20}))
+SETS = TrustedJudge("accept.attesters", frozenset({7}))
+TRUSTING = replace(CONFIG, judges={JUDGE: SETS, "0x" + "45" * 20: TrustedJudge()})
 ATTESTED = {"judge": JUDGE, "judge_data": 7, "challenge_window": 7_200, "flags": TermsFlag.PROVEN}
 DISPUTED = {"judge": "0x" + "45" * 20, "challenge_window": 7_200}
 
@@ -83,11 +100,23 @@ def test_decide__result_within_a_notice__is_kept_where_the_notice_pays_for_certa
     assert submits or (isinstance(found, Skip) and found.reason == Reason.NOTICE)
 
 
-def test_refuse_terms__attesters_among_the_judges__let_no_other_set_in() -> None:
-    config = replace(TRUSTING, judges=frozenset({JUDGE}))
+@pytest.mark.parametrize("named", [(JUDGE,), ()], ids=["as a judge too", "by its sets alone"])
+def test_refuse_terms__attesters__are_trusted_for_the_sets_that_are_named_alone(named: tuple[str, ...]) -> None:
+    accept = Accept(judges=named, attesters=(f"{7:#066x}",))
+    config = replace(CONFIG, judges=trusted_judges(accept, SimpleNamespace(attesters=JUDGE)))  # type: ignore[arg-type]
     assert refuse_terms(replace(TERMS, **ATTESTED), config, 10**15) is None  # type: ignore[arg-type]
     other = replace(TERMS, **{**ATTESTED, "judge_data": 666})  # type: ignore[arg-type]
-    assert refuse_terms(other, config, 10**15) is not None
+    assert refuse_terms(other, config, 10**15) == (
+        Reason.JUDGE_UNKNOWN,
+        f"accept.attesters does not name the set {666:#066x}",
+    )
+
+
+def test_refuse_terms__judge_that_accept_judges_names__is_trusted_with_whatever_it_judges_by() -> None:
+    accept = Accept(judges=("0x" + "45" * 20,))
+    config = replace(CONFIG, judges=trusted_judges(accept, SimpleNamespace(attesters=JUDGE)))  # type: ignore[arg-type]
+    other = replace(TERMS, **{**DISPUTED, "judge_data": 666})  # type: ignore[arg-type]
+    assert refuse_terms(other, config, 10**15) is None
 
 
 def test_refuse_terms__judged_bond_above_the_providers_bound__is_refused() -> None:

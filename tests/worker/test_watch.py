@@ -173,7 +173,7 @@ PARENTS: Final = pack_parents([Parent(JobId(b"\7" * 32), Condition.SUCCESS)])
 
 @pytest.mark.parametrize("units", [1, 9])
 def test_read__job_that_waits_for_its_parents__offers_nothing_until_it_is_unlocked(world: Scripted, units: int) -> None:
-    config, terms = replace(decided.CONFIG, judges=frozenset()), replace(decided.TERMS, units=units, match_window=12)
+    config, terms = decided.CONFIG, replace(decided.TERMS, units=units, match_window=12)
     at = world.chain.head().timestamp
 
     def said() -> list[Action | Skip]:

@@ -65,6 +65,7 @@ from worker.decide.snapshot import (
     SpecFacts,
     Stage,
     Target,
+    TrustedJudge,
 )
 
 __all__ = [
@@ -111,6 +112,7 @@ __all__ = [
     "StartRun",
     "SubmitResult",
     "Target",
+    "TrustedJudge",
     "Withdraw",
     "decide",
     "due_beat",

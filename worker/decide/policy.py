@@ -46,15 +46,14 @@ def refuse_terms(terms: Terms, config: Config, rate: int) -> Refusal | None:
 
 def _unknown_judge(terms: Terms, config: Config) -> str:
     """Say why a job's judge is not trusted with a bond, empty where it is, or where there is none."""
-    judge = terms.judge.lower()
-    if judge == ZERO_ADDRESS:
+    if terms.judge == ZERO_ADDRESS:
         return ""
-    if judge != config.attesters_judge:
-        return "" if judge in config.judges else f"accept.judges does not name {judge}"
-    if terms.judge_data in config.attesters:
+    trusted = config.judges.get(terms.judge)
+    if trusted is None:
+        return f"accept.judges does not name {terms.judge}"
+    if trusted.sets is None or terms.judge_data in trusted.sets:
         return ""
-    # Whoever chooses the keys decides whether work is paid: that may be the submitter himself.
-    return f"accept.attesters does not name the set {terms.judge_data:#066x}"
+    return f"{trusted.setting} does not name the set {terms.judge_data:#066x}"
 
 
 def _bound_too_much(terms: Terms, config: Config) -> str:

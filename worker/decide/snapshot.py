@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
@@ -291,6 +292,17 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class TrustedJudge:
+    """A judge by whose word the provider takes jobs: any of its jobs, or of its `sets` (`judge_data`) alone.
+
+    `setting` is where the provider names the sets.
+    """
+
+    setting: str = "accept.judges"
+    sets: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What the provider allows. Rates are base units x 1e6 per second, times seconds, sizes bytes, amounts base units.
 
@@ -330,9 +342,7 @@ class Config:
     registries: tuple[str, ...] = DEFAULT_REGISTRIES
     submitters: frozenset[str] | None = None
     submitters_refused: frozenset[str] = frozenset()
-    judges: frozenset[str] = frozenset()
-    attesters: frozenset[int] = frozenset()
-    attesters_judge: str = ""
+    judges: Mapping[str, TrustedJudge] = field(default_factory=dict)
     max_bond: int = 10
     resume: Literal["unjudged", "always", "never"] = "unjudged"
     confirmations: int = 0

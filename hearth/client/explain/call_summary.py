@@ -14,6 +14,7 @@ from typing import Any, Final
 from hearth.base.text import one_line
 from hearth.client.explain.calldata import Read, job_in, terms_in
 from hearth.client.governance.changes import policy_values
+from hearth.client.judges import judge_of
 from hearth.client.views import job_hex, moment, verification
 from hearth.market.calls import UpkeepOp
 from hearth.market.changes import Change, ChangeOp
@@ -60,7 +61,7 @@ def _post(call: Read, network: Network) -> CallSummary:
             ("time", f"{format_duration(terms.max_seconds)} a unit, {_attempts(terms)}"),
             *_keeper_rows(terms, asset),
             ("deadline", moment(terms.deadline)),
-            ("checked by", verification(terms, network.attesters)),
+            ("checked by", verification(terms, judge_of(terms, network))),
             ("waits for", ", ".join(waits) or "nothing"),
         ),
         job,

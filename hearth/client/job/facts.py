@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hearth.client.job.checkpoints import checkpoints_in
 from hearth.client.job.courses import Courses
 from hearth.client.job.parents import look_at, waits_for
+from hearth.client.judges import judge_of
 from hearth.client.views import OUTCOME_LABELS, JobView, job_hex, moment, next_step, result_cid, strays_in, verification
 from hearth.protocol.state_labels import counted, unit_label
 from hearth.protocol.types import State
@@ -53,7 +54,7 @@ def _leases(
 
     nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
     seen = {node: session.market.last_seen(node) for node in nodes}
-    dead_after = session.network.node_parameters.dead_after
+    dead_after, judge = session.network.node_parameters.dead_after, judge_of(view.terms, session.network)
     leases: list[Lease] = []
     order = sorted(range(len(view.units)), key=lambda i: (view.units[i].state.terminal, i))
     for index in sorted(order[:SHOWN_UNITS]):
@@ -76,7 +77,7 @@ def _leases(
                 "deadline_at": unit.deadline_at or None,
                 "submitted_at": unit.submitted_at or None,
                 "result_cid": None if (kept := view.best[index].kept) is None else result_cid(kept),
-                "next": next_step(view, index, seen, dead_after, waits, session.network.attesters.lower()),
+                "next": next_step(view, index, seen, dead_after, waits, judge),
             }
         )
     return leases
@@ -141,7 +142,7 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
         "waits": waits,
         "workers": _workers(session, view),
         "kept": bool(terms.flags & TermsFlag.KEEP),
-        "verify": verification(terms, session.network.attesters),
+        "verify": verification(terms, judge_of(terms, session.network)),
         "judge": None if terms.judge == ZERO_ADDRESS else terms.judge,
         "judge_data": None if terms.judge == ZERO_ADDRESS else f"{terms.judge_data:#066x}",
         "bond": str(formulas.bond(terms)),

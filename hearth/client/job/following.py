@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
 from hearth.client.job.facts import job_facts
 from hearth.client.job.gates import Fleet, open_in_words
+from hearth.client.judges import judge_of
 from hearth.client.views import JobView, event_facts, job_hex, moment
 from hearth.protocol.types import State, TermsFlag
 
@@ -122,25 +123,20 @@ def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bo
 
 
 class _Judged:
-    """Say once of a waiting job that a result of it waits for its attesters, and what they are to do."""
+    """Say once of a waiting job that a result of it waits for its judge, and what is to be done."""
 
     def __init__(self, reads: JobReader) -> None:
         self._session = reads.session
         self._told = False
 
     def look(self, view: JobView) -> None:
-        terms = view.terms
-        if self._told or not terms.flags & TermsFlag.PROVEN or terms.judge != self._session.network.attesters.lower():
+        judge = judge_of(view.terms, self._session.network)
+        if self._told or judge is None or not view.terms.flags & TermsFlag.PROVEN:
             return
         if any(unit.state is State.SUBMITTED for unit in view.units):
             self._told = True
             job = job_hex(view.posted.job_id)[:14]
-            text = (
-                f"its attesters decide until {moment(terms.deadline + terms.challenge_window)}: each signs with "
-                f"hearth job attest {job} --out FILE, and anyone sends hearth job confirm {job} FILE --attesters SET; "
-                f"hearth job accept {job} pays without them"
-            )
-            self._session.tell("note", {"text": text})
+            self._session.tell("note", {"text": judge.notice(job, view.terms)})
 
 
 class _Chances:

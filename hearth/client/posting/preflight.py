@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 from hearth.base.errors import NoWorkerError, RefusedError, SpecError
 from hearth.client.job.gates import Fleet, takers, workers_in_words
 from hearth.client.job.parents import ASKED, ParentView, latest_end, look_at
-from hearth.client.judges.attester_files import set_beside
+from hearth.client.judges import asked_judge
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.sources import COMMAND_LINE, Allowed, Sources, resolve_image
 from hearth.client.views import moment
 from hearth.protocol import formulas
-from hearth.protocol.attest import AttesterSet
 from hearth.protocol.parents import Condition
 from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Billing, Gate, Terms, TermsFlag
 from hearth.protocol.units import amount_at_least, format_duration, format_rate, rate_at_least, show_rate
 
 if TYPE_CHECKING:
+    from hearth.client.judges.port import AskedJudge
     from hearth.client.reading import JobReader
-    from hearth.client.reports import JobPlan, PlannedJudge
+    from hearth.client.reports import JobPlan
     from hearth.jobfile import JobSpec, LoadedSpec, Prices, ResolvedSpec
     from hearth.market.reads import Policies
     from hearth.protocol.types import Needs, Policy
@@ -53,7 +53,7 @@ class Plan:
     estimate: Estimate
     lines: tuple[str, ...]
     auto_price: bool
-    attesters: AttesterSet | None
+    judge: AskedJudge | None
     parents: tuple[ParentView, ...]
     packed: tuple[bytes, ...]
 
@@ -77,8 +77,8 @@ class Preflight:
 
     def _read(
         self, loaded: LoadedSpec, allowed: Allowed, scratch: Path
-    ) -> tuple[Sources, ResolvedSpec, AttesterSet | None, tuple[str, ...]]:
-        """Return what a job brings, its canonical spec, its attesters, and what is to be known of its image."""
+    ) -> tuple[Sources, ResolvedSpec, AskedJudge | None, tuple[str, ...]]:
+        """Return what a job brings, its canonical spec, its judge, and what is to be known of its image."""
         from hearth.client.posting.images import look_at_image
         from hearth.jobfile import local_sources, resolve
         from hearth.jobfile.problems import field_name
@@ -98,12 +98,11 @@ class Preflight:
             named_image = image or spec.image
             notes = look_at_image(named_image, spec.command, allow_private=private) if named_image is not None else ()
             resolved = resolve(spec, sources.blobs, image=image, tiers=TIERS)
-            named = spec.verify.attesters
-            attesters = None if named is None else set_beside(loaded.folder, named)
+            judge = asked_judge(loaded)
             sources.check_program(resolved.resources.memory_mib << 20)
         except SpecError as error:
             raise loaded.located(error) from error
-        return sources, resolved, attesters, notes
+        return sources, resolved, judge, notes
 
     def _plan(self, loaded: LoadedSpec, allowed: Allowed, scratch: Path, submitter: str | None) -> Plan:
         from hearth.jobfile import needs_of, parents_of
@@ -112,7 +111,7 @@ class Preflight:
         from hearth.protocol.runtimes import RUNTIMES
 
         spec = loaded.spec
-        sources, resolved, attesters, notes = self._read(loaded, allowed, scratch)
+        sources, resolved, judge, notes = self._read(loaded, allowed, scratch)
         policies = self.session.market.policies()
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
         fleet = Fleet.read(self.session)
@@ -122,7 +121,7 @@ class Preflight:
                 spec = self._with_auto_price(spec, needs, policies, fleet)
             # Asked for here, so that a wrong network is named before a missing account.
             submitter = submitter or self.session.key().address
-            terms = self._terms(spec, resolved, needs, policies, fleet.now, submitter, attesters)
+            terms = self._terms(spec, resolved, needs, policies, fleet.now, submitter, judge)
         except SpecError as error:
             raise loaded.located(error) from error
         gates = fleet.gates(terms)
@@ -137,7 +136,7 @@ class Preflight:
         parents = look_at(self._reads, named_parents, self.session.market.port.head()) if named_parents else []
         lines = (
             *sources.lines,
-            *self._words(terms, resolved, gates, costs, (*loaded.notes, *notes), auto, attesters),
+            *self._words(terms, resolved, gates, costs, (*loaded.notes, *notes), auto, judge),
             *_waiting_words(terms, parents),
         )
         return Plan(
@@ -152,7 +151,7 @@ class Preflight:
             estimate=costs,
             lines=lines,
             auto_price=auto,
-            attesters=attesters,
+            judge=judge,
             parents=tuple(parents),
             packed=pack_parents(named_parents),
         )
@@ -165,7 +164,7 @@ class Preflight:
         policies: Policies,
         now: int,
         submitter: str,
-        attesters: AttesterSet | None,
+        judge: AskedJudge | None,
     ) -> Terms:
         """Return the terms of a job, but for the salt."""
         from hearth.jobfile import plan_prices, spec_digest, terms_of
@@ -180,8 +179,8 @@ class Preflight:
             policy=policies.policy,
             policy_word=policies.word,
             now=now,
-            judge=self.session.network.attesters.lower() if attesters else ZERO_ADDRESS,
-            judge_data=attesters.judge_data if attesters else 0,
+            judge=self.session.network.contracts[judge.judge.contract] if judge else ZERO_ADDRESS,
+            judge_data=judge.data if judge else 0,
         )
 
     def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
@@ -276,7 +275,7 @@ class Preflight:
         costs: Estimate,
         notes: tuple[str, ...],
         auto: bool,
-        attesters: AttesterSet | None,
+        judge: AskedJudge | None,
     ) -> list[str]:
         """Say in words what the job takes, costs and risks, and who could take it."""
         lines = list(notes)
@@ -292,7 +291,7 @@ class Preflight:
         chosen = " (at most half above the cheapest fitting ask)" if auto else ""
         lines.append(
             f"pays at most {show_rate(terms.ceiling, self.session.asset)} per unit{chosen}, "
-            f"{_billing_words(terms.billing, attesters is not None)}, for at most {format_duration(terms.max_seconds)}"
+            f"{_billing_words(terms.billing, judge)}, for at most {format_duration(terms.max_seconds)}"
         )
         if terms.checkpoint_every:
             lines.append(f"checkpoints every {format_duration(terms.checkpoint_every)}; another node can resume it")
@@ -301,35 +300,15 @@ class Preflight:
             f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
             f"everything uploaded is public; deadline {moment(terms.deadline)}"
         )
-        lines.append(self._judged_words(terms, attesters))
+        lines.append(
+            "nobody can challenge this result, and it is paid for whatever it is: the job names no attesters"
+            if judge is None
+            else judge.sentence(terms, self.session.amount)
+        )
         if terms.flags & TermsFlag.KEEP:
             lines.append("the chain itself keeps the digests of its results")
         lines.append(workers_in_words(gates, terms))
         return lines
-
-    def _judged_words(self, terms: Terms, attesters: AttesterSet | None) -> str:
-        """Say in one sentence who decides whether a result is paid for, by when, and what happens else."""
-        if attesters is None:
-            return "nobody can challenge this result, and it is paid for whatever it is: the job names no attesters"
-        judge = self._judge(terms, attesters)
-        slash = self.session.amount(int(judge["slash"]))
-        return (
-            f"paid for once {attesters.quorum} of the {len(attesters.keys)} attesters have signed its result "
-            "(hearth job attest JOB) or you accept it; what nobody has confirmed by "
-            f"{moment(judge['unproven_from'])} is refunded, and costs its worker {slash}; workers must accept the "
-            f"set {judge['digest']}"
-        )
-
-    def _judge(self, terms: Terms, attesters: AttesterSet) -> PlannedJudge:
-        return {
-            "contract": terms.judge,
-            "digest": f"{attesters.judge_data:#066x}",
-            "keys": list(attesters.keys),
-            "quorum": attesters.quorum,
-            "window": terms.challenge_window,
-            "unproven_from": terms.deadline + terms.challenge_window,
-            "slash": str(formulas.slash_of(terms)),
-        }
 
     def fingerprint(self, terms: Terms, deadline: str | None, auto_price: bool, auto_billing: bool = False) -> str:
         """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
@@ -439,7 +418,7 @@ class Preflight:
             "enough": self.enough(plan),
             "auto_price": plan.auto_price,
             "parents": [one.facts() for one in plan.parents],
-            "judge": self._judge(terms, plan.attesters) if plan.attesters else None,
+            "judge": plan.judge.facts(terms) if plan.judge else None,
             "text": list(plan.lines),
             "dry_run": self.session.dry_run,
         }
@@ -482,8 +461,8 @@ def escrow_of(terms: Terms) -> int:
     return formulas.escrow_at_post(terms)
 
 
-def _billing_words(billing: Billing, attested: bool) -> str:
-    word = "which attesters sign" if attested else "by the word of its worker"
+def _billing_words(billing: Billing, judge: AskedJudge | None) -> str:
+    word = judge.fuel_by if judge else "by the word of its worker"
     return {
         Billing.FIXED: "the full time whatever it takes",
         Billing.FUEL: f"by the instructions executed ({word})",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hearth.chain.port import Log
+from hearth.client.judges.attested import Attested
 from hearth.client.reading import _view
 from hearth.client.views import JobView, next_step, verification
 from hearth.market.profiles import PUBLIC
@@ -94,15 +95,19 @@ def _written(case: _Case, looks: list[int]) -> dict[str, Any]:
         "deadAfter": case.dead_after,
         "waits": case.waits,
         "attesters": case.attesters,
-        "verify": verification(case.terms, case.attesters),
+        "verify": verification(case.terms, _judge(case)),
         "looks": [_look(case, now) for now in looks],
     }
+
+
+def _judge(case: _Case) -> Attested | None:
+    return Attested() if case.terms.judge == case.attesters else None
 
 
 def _look(case: _Case, now: int) -> dict[str, Any]:
     posted = Posted(JobId(bytes(32)), case.terms, words.pack_terms(case.terms), (), LOG)
     view = _view(posted, case.header, case.stored, _Head(now))  # type: ignore[arg-type]
-    known = (case.seen, case.dead_after, case.waits, case.attesters)
+    known = (case.seen, case.dead_after, case.waits, _judge(case))
     return {
         "now": now,
         "next": [next_step(view, at, *known) for at in range(len(case.stored))],
