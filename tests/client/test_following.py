@@ -29,7 +29,7 @@ class Reads:
             asset=None,
             settings=SimpleNamespace(timeout=60),
             tell=lambda kind, facts: self.told.append(facts["text"]),
-            network=SimpleNamespace(attesters=ATTESTERS),
+            network=SimpleNamespace(contracts={"Attesters": ATTESTERS}),
             market=SimpleNamespace(port=SimpleNamespace(head=self._head), terms_of=lambda job_id: posted),
         )
         self._block = 1

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from hearth.base.errors import NoWorkerError, RefusedError, SpecError
 from hearth.client.job.gates import Fleet, takers, workers_in_words
 from hearth.client.job.parents import ASKED, ParentView, latest_end, look_at
-from hearth.client.judges import asked_judge
+from hearth.client.judges import asked_judge, paid_when
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.sources import COMMAND_LINE, Allowed, Sources, resolve_image
 from hearth.client.views import moment
@@ -300,11 +300,7 @@ class Preflight:
             f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
             f"everything uploaded is public; deadline {moment(terms.deadline)}"
         )
-        lines.append(
-            "nobody can challenge this result, and it is paid for whatever it is: the job names no attesters"
-            if judge is None
-            else judge.sentence(terms, self.session.amount)
-        )
+        lines.append(paid_when(judge, terms, self.session.amount))
         if terms.flags & TermsFlag.KEEP:
             lines.append("the chain itself keeps the digests of its results")
         lines.append(workers_in_words(gates, terms))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import SpecError
+from hearth.client.judges import paid_when
+from hearth.client.judges.attested import AskedAttesters, Attested
 from hearth.client.judges.attester_files import set_beside
-from hearth.client.posting.preflight import Preflight
 from hearth.protocol.attest import MAX_KEYS, AttesterSet
 from hearth.protocol.units import Asset, show_amount
 from tests.kit.evm import ROOT
@@ -99,9 +100,8 @@ def _words(random: Random) -> list[dict[str, Any]]:
         keys = tuple(sorted(f"0x{random.getrandbits(160):040x}" for _ in range(size)))
         chosen = AttesterSet(keys, random.randint(1, size)) if size else None
         terms = replace(drawn_terms(random, policy), judge_data=chosen.judge_data if chosen else 0)
-        session = SimpleNamespace(amount=lambda units, asset=asset: show_amount(units, asset))
-        preflight = Preflight(cast("Any", SimpleNamespace(session=session)))
-        said = preflight._judged_words(terms, chosen)
+        asked = AskedAttesters(Attested(), chosen) if chosen else None
+        said = paid_when(asked, terms, partial(show_amount, asset=asset))
         quorum = chosen.quorum if chosen else 0
         found.append(
             {"terms": terms_words(terms), "asset": [asset.symbol, asset.decimals], "keys": keys, "quorum": quorum}
