@@ -31,7 +31,7 @@ from tools.mutate.mutants import Mutant
 from tools.mutate.record import Result
 
 POLL = 0.02
-WALL = 10
+WALL = 4
 """Wall seconds that a child may take for each second of a processor that it may."""
 
 
