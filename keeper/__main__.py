@@ -102,7 +102,7 @@ def _explain(settings: Settings, job: str, stack: ExitStack) -> None:
     if len(number) != 32:
         raise UsageError(f"{job} is no job id: 0x and 64 hex digits", hint="hearth jobs --all", component="keeper")
     keeper = open_keeper(settings.model_copy(update={"account": None}), stack)
-    keeper.market.check()
+    keeper.market.identity.check()
     print(json.dumps(explain(keeper, JobId(number)), indent=2))
 
 

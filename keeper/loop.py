@@ -116,12 +116,12 @@ class Keeper:
 
     def start(self) -> None:
         """Refuse the wrong chain, genesis or code; bring the transaction journal and the chain together."""
-        self.market.check()
+        self.market.identity.check()
         if self.sender is None:
             log.info("keeper.dry_run", why="no account is configured: nothing is sent")
         else:
             try:
-                self.market.check_code(self.settings.code)
+                self.market.identity.check_code(self.settings.code)
             except ChainError as error:
                 error.hint = MEND_CODE if error.code == "UNKNOWN_CODE" else error.hint
                 raise

@@ -33,7 +33,7 @@ class Keeping:
 
         with ExitStack() as stack:
             keeper = open_keeper(self._settings(signs=False), stack)
-            keeper.market.check()
+            keeper.market.identity.check()
             return work(keeper)
 
     def run(self, *, cycles: int | None = None) -> KeeperStatus:
@@ -95,7 +95,7 @@ class Keeping:
         job_id = self.session.job_id(job)
         with ExitStack() as stack:
             keeper = open_keeper(self._settings(signs=False), stack)
-            keeper.market.check()
+            keeper.market.identity.check()
             return explain(keeper, job_id)
 
     def bundle(self, log: AnyPath | None = None) -> KeeperBundle:

@@ -42,7 +42,7 @@ def open_market(provider: Any, folder: Path, name: str) -> Market:
     why = f"found as network {name}" if folder == NETWORKS else ""
     network = found_network(settings_here(), network_path(folder, name), why)
     market = Market(RpcChain([provider.http_uri], timeout=30.0), network)
-    market.check()
+    market.identity.check()
     return market
 
 
@@ -58,7 +58,7 @@ def send(
     signer = find_account(account, settings)
     market.port.call(call, sender=signer.address)
     confirm(f"{call.label} of {market.network.name} as {signer.address}?", yes=yes, needed=needed)
-    market.check_code(settings.code)
+    market.identity.check_code(settings.code)
     config = sender_config(market.network, MAX_FEE)
     with sending(market.port, market.network, signer, settings, config, password_file) as sender:
         nonce = market.port.nonce(sender.address, pending=True)

@@ -258,8 +258,8 @@ def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault
     """
     market = Market(port_of(settings, network, rpc_timeout, on_fault), network)
     try:
-        market.check()
-        market.check_code(settings.code)
+        market.identity.check()
+        market.identity.check_code(settings.code)
     except ChainError as error:
         error.hint = MEND_CODE if error.code == "UNKNOWN_CODE" else MEND_RPC
         raise

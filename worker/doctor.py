@@ -392,8 +392,8 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     asked = ", ".join(map(redact_url, urls))
     whose = "rpc in worker.toml" if settings.rpc else "the network file's rpc"
     try:
-        market.check()
-        market.check_code(settings.code)
+        market.identity.check()
+        market.identity.check_code(settings.code)
     except ChainError as error:
         text = f"{error.message}: a worker asks {asked}, {whose}, and does not start"
         mend = MEND_CODE if error.code == "UNKNOWN_CODE" else f"mend {whose}"

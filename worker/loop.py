@@ -268,7 +268,7 @@ class Worker:
 
     def _begin(self) -> None:
         """Reconcile before acting: sandboxes, journal, transactions. Waits for an RPC that is down."""
-        steps = [self._recover, self._market.check, self._reconcile]
+        steps = [self._recover, self._market.identity.check, self._reconcile]
         while not self.stop.is_set():
             while steps and self._survive(steps[0]):
                 del steps[0]

@@ -132,11 +132,11 @@ class Session:
         market = self.unchecked_market
         if not self._checked:
             try:
-                market.check()
+                market.identity.check()
             except ChainError as error:
                 error.hint = self.mend_rpc or self._start_devnet(error) or error.hint
                 raise
-            market.check_code(self.settings.code)
+            market.identity.check_code(self.settings.code)
             self._checked = True
         return market
 

@@ -544,7 +544,7 @@ def _existing(path: Path, chain: RpcChain, erc20: bool) -> Network | None:
         # A market of another version: it is wiped when its owner says so, not before.
         raise ConfigError(error.message, code=error.code, hint="hearth devnet down --wipe") from error
     try:
-        Market(chain, network).check()
+        Market(chain, network).identity.check()
     except ChainError as error:
         if error.code in ("WRONG_CHAIN", "WRONG_CONTRACTS"):
             return None

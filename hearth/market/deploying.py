@@ -119,7 +119,7 @@ def find_deployed(wish: Wish, port: ChainPort, path: Path) -> Network | None:
     network = load_network(path)
     market = Market(port, network)
     try:
-        market.check()
+        market.identity.check()
     except ChainError as error:
         if error.retryable:
             raise

@@ -220,7 +220,7 @@ def carry_out(
         explorer=explorer,
         gateways=gateways,
     )
-    Market(port, network).check()
+    Market(port, network).identity.check()
     return network
 
 

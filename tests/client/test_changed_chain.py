@@ -23,7 +23,7 @@ def deployed_market() -> ScriptedMarket:
     for address in made.network.contracts.values():
         made.chain.set_code(address, b"code")
     answer_checks(made.chain, made.network, LOCAL_CHAIN_ID)
-    made.market.check()
+    made.market.identity.check()
     return made
 
 
@@ -45,7 +45,7 @@ def test_market__chain_has_changed_its_id__finds_the_jobs_of_before(scripted: Sc
     log = Log(event.address, event.topics, event.data, 1, b"\1" * 32, b"\2" * 32, 0)
     network = changed(scripted, LOCAL_CHAIN_ID)
     market = Market(scripted.chain, network)
-    market.check()
+    market.identity.check()
     assert list(market.events_in([log])) and not market.strays
     assert network_of(network.as_dict()) == network
     assert "deployed_chain_id" not in scripted.network.as_dict()
@@ -56,12 +56,12 @@ def test_check__id_at_deployment_is_another__is_refused_and_told_what_to_write(
     scripted: ScriptedMarket, deployed: int | None
 ) -> None:
     with pytest.raises(ChainError, match='must name the former one as "deployed_chain_id"') as caught:
-        Market(scripted.chain, changed(scripted, deployed)).check()
+        Market(scripted.chain, changed(scripted, deployed)).identity.check()
     assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
 
 
 def test_check__the_chain_is_as_it_was__a_former_id_is_refused() -> None:
     scripted = deployed_market()
-    Market(scripted.chain, replace(scripted.network, deployed_chain_id=LOCAL_CHAIN_ID)).check()
+    Market(scripted.chain, replace(scripted.network, deployed_chain_id=LOCAL_CHAIN_ID)).identity.check()
     with pytest.raises(ChainError, match=f"another chain id than {OTHER}"):
-        Market(scripted.chain, replace(scripted.network, deployed_chain_id=OTHER)).check()
+        Market(scripted.chain, replace(scripted.network, deployed_chain_id=OTHER)).identity.check()

@@ -30,8 +30,9 @@ from hearth.config.settings import Settings
 from hearth.jobfile.model import Gpu
 from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Ruled, Split, Withdrawn
+from hearth.market.identity import Identity
 from hearth.market.profiles import DEVNET, PUBLIC
-from hearth.market.reads import Market, Posted, UnitView
+from hearth.market.reads import Posted, UnitView
 from hearth.protocol.formulas import lock_key
 from hearth.protocol.types import (
     LOCAL_CHAIN_ID,
@@ -689,10 +690,10 @@ def test_market__local_chain_that_does_not_run__is_started_by_the_next_command(
         session = Session(settings)
         session.__dict__["network"] = replace(network, **{**known, **changes})
 
-        def silent(market: Market) -> None:
+        def silent(identity: Identity) -> None:
             raise ChainError("nobody answers", code=code, hint="hearth doctor")
 
-        monkeypatch.setattr(Market, "check", silent)
+        monkeypatch.setattr(Identity, "check", silent)
         with pytest.raises(ChainError) as caught:
             _ = session.market
         return caught.value.hint

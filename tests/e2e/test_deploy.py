@@ -122,7 +122,7 @@ def test_deploy__killed_at_each_transaction__ends_as_one_deployment(url: str, tm
     assert load_network(path) == network and network.chain_id == CHAIN_ID
     assert not record_path(path).exists()
     assert not chain.code(network.escrow, network.deploy_block - 1) and chain.code(network.escrow, network.deploy_block)
-    Market(chain, network).check()
+    Market(chain, network).identity.check()
 
     assert deploy(url, tmp_path, index) == network
     assert chain.nonce(deployer, pending=True) == first + len(CONTRACTS)
@@ -370,7 +370,7 @@ def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> N
     assert done.exit_code == 0, done.output
     market = Market(chain, load_network(scripts.home / "networks" / "mine.json"))
     hand_over(scripts, market, governor, "posts", "registrations")
-    market.check()
+    market.identity.check()
     assert market.immutable("JobRegistry", "TREASURY") == TREASURY
 
     for bad, code in (

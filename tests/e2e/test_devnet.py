@@ -109,7 +109,7 @@ def pay(stage: RunningMarket, actor: int, approval: Any, call: Call, key: str) -
 def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: RunningMarket) -> None:
     market, chain, calls = stage.market, stage.chain, stage.market.calls
     submitter, owner, operator, keeper = (devnet.account(i).address.lower() for i in (1, 2, 3, 4))
-    market.check()
+    market.identity.check()
 
     stake = 10 * ETHER
     outcome = pay(
@@ -237,7 +237,7 @@ def test_check__another_market_or_chain__is_refused(stage: RunningMarket) -> Non
     ]
     for other, code in wrong:
         with pytest.raises(ChainError) as caught:
-            Market(stage.chain, other).check()
+            Market(stage.chain, other).identity.check()
         assert caught.value.code == code and not caught.value.retryable
 
 
@@ -330,7 +330,7 @@ def test_down__then_up__keeps_the_chain_and_the_market(tmp_path: Path) -> None:
         os.kill(second.pid, signal.SIGKILL)
         third = devnet.up(tmp_path, port)
         assert third.started and third.pid != second.pid
-        Market(chain, third.network).check()
+        Market(chain, third.network).identity.check()
     finally:
         devnet.down(tmp_path)
     devnet.wipe(tmp_path)
@@ -627,7 +627,7 @@ def test_join__a_local_chain_that_runs__deploys_once_and_makes_the_keys(tmp_path
         local.join([url])
         network = load_network(tmp_path / "networks" / "devnet.json")
         assert network.rpc == (url,)
-        Market(RpcChain([url]), network).check()
+        Market(RpcChain([url]), network).identity.check()
         nonce = RpcChain([url]).nonce(devnet.account(devnet.DEPLOYER).address)
         local.join([url])
         assert load_network(tmp_path / "networks" / "devnet.json") == network

@@ -141,7 +141,7 @@ def test_readme__a_market_of_your_own__runs_as_written_through_a_paid_job(tmp_pa
     assert code == 0, ending(said)
     network = load_network(tmp_path / "networks" / "mymarket.json")
     market = Market(RpcChain([own_chain], timeout=10), network)
-    market.check()
+    market.identity.check()
     assert (network.chain_id, market.immutable("JobRegistry", "TREASURY")) == (CHAIN_ID, treasury.lower())
     assert market.credit(treasury.lower()) > 0
     assert market.policies().paused_until > market.port.head().timestamp

@@ -21,8 +21,14 @@ WHOLE = ("chromium", "chromium-browser", "google-chrome")
 """Browsers with profiles and extensions."""
 SHELLS = ("chromium-headless-shell", *WHOLE)
 """The browser without a window's parts takes half of a core's time; where it is missing a whole one does."""
-FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
-"""Root in a container has no sandbox of Chromium's own; the pages are ours."""
+FLAGS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-gpu",
+    "--disable-software-rasterizer",
+]
+"""Root in a container has no sandbox of Chromium's own, and the pages are ours. They need no graphics card."""
 SHOTS = "HEARTH_SCREENSHOTS"
 """A folder that screenshots are kept in; without it none is taken."""
 SLOW = "HEARTH_SLOW_PAGE"

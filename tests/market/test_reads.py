@@ -449,7 +449,7 @@ def deployed(rig: Rig) -> Rig:
     for address in rig.market.network.contracts.values():
         rig.chain.set_code(address, b"code of " + address.encode())
     answer_checks(rig.chain, rig.market.network, LOCAL_CHAIN_ID)
-    rig.market.check()
+    rig.market.identity.check()
     return rig
 
 
@@ -458,17 +458,17 @@ def test_check__a_rules_that_posts_do_not_go_by__is_refused(rig: Rig) -> None:
     other = "0x" + "99" * 20
     rig.chain.set_code(other, rig.chain.code(network.rules))
     with pytest.raises(ChainError, match=f"goes by the Rules at {network.rules}, not by those at {other}") as caught:
-        Market(rig.chain, replace(network, contracts={**network.contracts, "Rules": other})).check()
+        Market(rig.chain, replace(network, contracts={**network.contracts, "Rules": other})).identity.check()
     assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
 
 
 def test_check__code_hashes__are_compared(rig: Rig) -> None:
     deployed(rig)
     hashes = {n: keccak(rig.chain.code(a)) for n, a in rig.market.network.contracts.items()}
-    Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).check()
+    Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).identity.check()
     rig.chain.set_code(rig.market.network.escrow, b"another")
     with pytest.raises(ChainError) as caught:
-        Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).check()
+        Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).identity.check()
     assert caught.value.code == "WRONG_CONTRACTS" and "Escrow" in caught.value.message
 
 
@@ -478,15 +478,15 @@ def test_check_code__of_no_source_of_ours__is_refused_until_its_hash_is_named(ri
     hashes = {name: f"0x{keccak(rig.chain.code(address)).hex()}" for name, address in network.contracts.items()}
     market = Market(rig.chain, replace(network, code_hashes={n: bytes.fromhex(h[2:]) for n, h in hashes.items()}))
     with pytest.raises(ChainError) as caught:
-        market.check_code(())
+        market.identity.check_code(())
     assert (caught.value.code, caught.value.retryable) == ("UNKNOWN_CODE", False)
     assert all(f"{name} ({code})" in caught.value.message for name, code in hashes.items())
     assert all(f"--code {code}" in caught.value.hint for code in hashes.values())
     *others, last = hashes.values()
     with pytest.raises(ChainError, match=r": Steward \(0x[0-9a-f]{64}\)$") as caught:
-        market.check_code(others)
+        market.identity.check_code(others)
     assert caught.value.hint.endswith(f"name it: --code {last}")
-    market.check_code(tuple(hashes.values()))
+    market.identity.check_code(tuple(hashes.values()))
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -495,14 +495,14 @@ def test_check_code__ours_but_for_one_byte__is_refused(rig: Rig, name: str) -> N
     for one, address in network.contracts.items():
         made = artifact(one)
         rig.chain.set_code(address, made.runtime)
-    Market(rig.chain, network).check_code(())
+    Market(rig.chain, network).identity.check_code(())
     code = rig.chain.code(network.contracts[name])
     shifted = artifact(name).bytecode[-len(code) :]  # as long, and a part of our creation code
     one_off = bytes((code[0] ^ 1,)) + code[1:], code[:-1] + bytes((code[-1] ^ 1,))
     for wrong in (code[:-1], *one_off, b"\x60" * len(code), shifted):
         rig.chain.set_code(network.contracts[name], wrong)
         with pytest.raises(ChainError, match=rf": {name} \(0x") as caught:
-            Market(rig.chain, network).check_code(())
+            Market(rig.chain, network).identity.check_code(())
         assert caught.value.code == "UNKNOWN_CODE"
 
 
@@ -517,7 +517,7 @@ def test_check__our_code_over_contracts_that_the_file_does_not_name__is_refused(
     network = deployed(rig).market.network
     answer_word(rig.chain, network.contracts[contract], codec(contract).selector(getter), 0x99)
     with pytest.raises(ChainError, match=f"{contract}.{getter}: 0x{'99':0>40} on the chain") as caught:
-        rig.market.check()
+        rig.market.identity.check()
     assert caught.value.code == "WRONG_CONTRACTS"
 
 
@@ -525,10 +525,10 @@ def test_check__an_asset_that_is_not_the_contracts__is_refused(rig: Rig) -> None
     network = deployed(rig).market.network
     other = replace(network, asset=Asset("USDX", 6, "0x" + "70" * 20))
     with pytest.raises(ChainError, match=f"JobRegistry.ASSET: {ZERO_ADDRESS} on the chain, 0x{'70' * 20} in the file"):
-        Market(rig.chain, other).check()
+        Market(rig.chain, other).identity.check()
     answer_word(rig.chain, network.jobs, codec("JobRegistry").selector("ASSET"), 0x70)
     with pytest.raises(ChainError, match=f"JobRegistry.ASSET: 0x{'70':0>40} on the chain, {ZERO_ADDRESS} in the file"):
-        rig.market.check()
+        rig.market.identity.check()
 
 
 @pytest.mark.parametrize("said", [encode(["uint256"], [9]), encode(["uint256"], [2**255]), b"", bytes(31), None])
@@ -537,7 +537,7 @@ def test_check__a_token_of_other_decimals__is_refused(said: bytes | None) -> Non
     for address in scripted.network.contracts.values():
         scripted.chain.set_code(address, b"code")
     answer_checks(scripted.chain, scripted.network, LOCAL_CHAIN_ID)
-    scripted.market.check()
+    scripted.market.identity.check()
 
     def decimals(call: Call, block: Block) -> bytes:
         if said is None:
@@ -549,7 +549,7 @@ def test_check__a_token_of_other_decimals__is_refused(said: bytes | None) -> Non
     found = int.from_bytes(said) if said and len(said) == 32 else "not answered"
     message = f"decimals of the token {TOKEN.address}: {found} on the chain, 6 in the file of network test"
     with pytest.raises(ChainError, match=message) as caught:
-        scripted.market.check()
+        scripted.market.identity.check()
     assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
 
 
@@ -568,13 +568,13 @@ def test_check__a_parameter_of_nodes_that_the_contract_does_not_have__is_refused
             rig.chain.set_code(network.contracts[contract], made.runtime + words)
         answer_word(rig.chain, network.nodes, codec("NodeRegistry").selector(name.upper()), 3)
     before = rig.chain.counts["call"]
-    rig.market.check()
+    rig.market.identity.check()
     assert rig.chain.counts["call"] - before == (2 if code == "ours" else 14)
     true = getattr(network.node_parameters, name)
     wrong = replace(network, node_parameters=replace(network.node_parameters, **{name: true + 1}))
     message = f"NodeRegistry.{name.upper()}: {true} on the chain, {true + 1} in the file of network test"
     with pytest.raises(ChainError, match=message) as caught:
-        Market(rig.chain, wrong).check()
+        Market(rig.chain, wrong).identity.check()
     assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
 
 
