@@ -140,6 +140,8 @@ def shown(page: Page) -> str:
     )
 
 
+# Every page at once: that each follows what it shows, its own tests say.
+@pytest.mark.deep
 def test_pages__open_through_the_lives_of_jobs__say_what_they_say_when_opened_anew(
     desk: Desk[WebWallet], tmp_path: Path
 ) -> None:

@@ -446,6 +446,7 @@ class TestErc20(_Counted, TokenMachine.TestCase):
     visits = (*REFUSALS, "refusal lock_off_by_one: escrow: not funded")
 
 
+@pytest.mark.deep  # what TestErc20 does, in other numbers
 class TestErc20SixDecimals(_Counted, SixDecimalsMachine.TestCase):
     settings = SETTINGS
     machine = SixDecimalsMachine
