@@ -35,7 +35,10 @@ from worker.runtimes import docker_janitor
 from worker.runtimes.base import LogSink, Room, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
-LABEL = f"disk-{os.getpid()}-3-"
+
+def label() -> str:
+    """Return what the names of this process's sandboxes start with, and no other's: a sweep kills all of them."""
+    return f"disk-{os.getpid()}-3-"
 
 
 class Scripted:
@@ -94,7 +97,7 @@ class Rig(Jobs):
             folders=folders_in(self.home, self.volumes),
             runtimes={"wasm": self.runtime},
             node=NodeId(3),
-            label=LABEL,
+            label=label(),
             tiers={},
             bounds=Bounds(),
             keep_seconds=3_600,
@@ -639,9 +642,9 @@ def deep_tree(root: Path, levels: int = 3_000) -> None:
 
 
 def test_sweep__tmp_of_thousands_of_levels__is_deleted_and_ends_nothing(deep: Path) -> None:
-    left = deep / "hearth-wasm-31337-job"
+    left = deep / f"hearth-wasm-{label()}job"
     deep_tree(left)
-    WasmRuntime(deep).sweep("31337-")
+    WasmRuntime(deep).sweep(label())
     assert not left.exists()
 
 

@@ -37,9 +37,12 @@ from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
-# Of this process alone: a sweep of another one must not meet our sandboxes.
-LABEL = f"test-{os.getpid()}-3-"
 AFTER_INTENT = [Moment.FETCHED, Moment.STARTED, Moment.RESULT, Moment.PINNED]
+
+
+def label() -> str:
+    """Return what the names of this process's sandboxes start with, and no other's: a sweep kills all of them."""
+    return f"test-{os.getpid()}-3-"
 
 
 class Rig(Jobs):
@@ -62,7 +65,7 @@ class Rig(Jobs):
             folders=folders_in(self.home),
             runtimes={"wasm": self.runtime},
             node=NodeId(3),
-            label=LABEL,
+            label=label(),
             tiers={},
             bounds=self.bounds,
             keep_seconds=3_600,
@@ -620,7 +623,7 @@ def test_run__label_and_limits__are_those_of_the_lease(rig: Rig, hung: Hung) -> 
     hung.status = RunStatus.OK
     rig.run(rig.terms(rig.spec("env"), billing=Billing.FUEL), key=LeaseKey(KEY.job, 4, 2))
     (request,) = hung.requests
-    assert request.unit == LABEL + "aaaaaaaaaaaa-4-2"
+    assert request.unit == label() + "aaaaaaaaaaaa-4-2"
     assert (request.limits.memory_bytes, request.limits.wall_seconds) == (64 << 20, 20)
     assert request.limits.fuel == 20 * 10**9
     assert (request.index, request.units) == (4, 1)
@@ -663,7 +666,7 @@ def test_recover__killed_while_running__kills_orphans_by_label_and_tries_again(r
     stray = rig.home / "jobs" / "stray"
     stray.mkdir(parents=True)
     done = rig.executor.recover()
-    assert hung.swept == [LABEL]
+    assert hung.swept == [label()]
     entry = rig.journal.entry(KEY)
     assert entry is not None and entry.phase is Phase.BROKEN
     assert not stray.exists()
