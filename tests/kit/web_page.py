@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tests.kit.node import WEB
 from tests.kit.running import wait
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+_NAV = re.search(r"^  nav: \{(.*)\},$", (WEB / "src/ui/texts.ts").read_text(encoding="utf-8"), re.MULTILINE)
+assert _NAV is not None
+MENU = tuple(re.findall(r"(\w+): \"", _NAV[1]))
+"""The pages that the page's menu leads to, by the names of their addresses."""
 _TABLES = """() => [...document.querySelectorAll("main table")].map((table) => ({
   caption: table.caption.innerText.trim(),
   head: [...table.tHead.rows[0].cells].map((cell) => cell.innerText.trim()),

@@ -16,6 +16,7 @@ import pytest
 from hearth.web.files import APP, Page, read_page
 from tests.kit.browser import Watched, watched
 from tests.kit.http import answering, send
+from tests.kit.web_page import MENU
 from tests.kit.web_process import web_process
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def test_page__whose_server_was_stopped__opens_and_says_what_it_does_not_reach(s
     seen.page.reload()
     seen.page.wait_for_selector(f"text={AWAY}")
     # Every part of it is of the same build, loaded later too; and what needs nobody works.
-    for name in ("submit", "workers", "network", "check", "files", "wallet", "about"):
+    for name in MENU[1:]:
         seen.page.click(f"nav a[href='#/{name}']")
         seen.page.wait_for_selector(f"nav a[href='#/{name}'][aria-current]")  # not the page before
         seen.page.wait_for_selector("h1")

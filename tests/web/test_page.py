@@ -22,13 +22,13 @@ from hearth.web.files import read_page
 from hearth.web.server import Served, WebServer
 from tests.kit.browser import Watched, watched
 from tests.kit.http import NAME
+from tests.kit.web_page import MENU
 from tests.web.vectors.network import NETWORK
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.net
-PAGES = ("jobs", "submit", "workers", "network", "check", "files", "wallet", "about")
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_page__its_scripts__make_no_other_request(web: WebServer, chromium: Brow
         asked: set[str] = set()
         seen.page.on("request", lambda request: asked.add("/".join(request.url.split("/")[:3])))
         seen.page.goto(web.url)
-        for name in PAGES:
+        for name in MENU:
             seen.page.click(f"nav a[href='#/{name}']")
             seen.page.wait_for_selector(f"nav a[href='#/{name}'][aria-current]")  # not the page before
             seen.page.wait_for_selector("h1")
@@ -371,7 +371,7 @@ def test_check__a_job_file__has_the_digest_and_faults_that_the_library_finds(
 def test_page__at_320_pixels__scrolls_down_alone(web: WebServer, chromium: Browser, scheme: str) -> None:
     with watched(chromium, viewport={"width": 320, "height": 640}, color_scheme=scheme) as seen:
         seen.page.goto(web.url)
-        for name in PAGES:
+        for name in MENU:
             seen.page.click(f"nav a[href='#/{name}']")
             seen.page.wait_for_selector(f"nav a[href='#/{name}'][aria-current]")  # not the page before
             seen.page.wait_for_selector("h1")

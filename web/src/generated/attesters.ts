@@ -1,4 +1,4 @@
-// What bounds a set of attesters and its file (protocol.md "Attesters"; hearth/client/job/attesters.py).
+// What bounds a set of attesters and its file (protocol.md "Attesters"; hearth/client/judges/attester_files.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/attesters.py.
 
 export const MAX_KEYS = 16 as const;
