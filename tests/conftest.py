@@ -47,7 +47,6 @@ LONGEST = (
     "e2e/test_web.py",
     "worker/test_take.py",
     "e2e/test_web_wallet.py",
-    "web/test_drawn.py",
     "e2e/test_gov.py",
     "e2e/test_deploy.py",
     "worker/test_reload.py",

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from hearth.base.errors import UsageError
 from hearth.base.found import WORKER_FILE
-from hearth.cli.leaf import OUT, Leaf, Run
+from hearth.cli.leaf import OUT, ActingLeaf, Leaf, Run
 from hearth.cli.output import check_lines, table, then
 from hearth.cli.root import Group
 from hearth.protocol.state_labels import STATE_LABELS
@@ -129,7 +129,7 @@ def worker_selftest(run: Run, config: Path | None) -> int:
     return _show_checks(run, selftest(config))
 
 
-@worker.command("init", cls=Leaf)
+@worker.command("init", cls=ActingLeaf)
 @_CONFIG
 @click.option("--price", metavar="RATE", required=True, help="What a slot asks, such as 0.60/h.")
 @click.option("--country", metavar="CODE", required=True, help="Where the machine is: a two-letter code.")
@@ -153,7 +153,7 @@ def worker_init(run: Run, config: Path, runtimes: str | None, **options: Any) ->
     )
 
 
-@worker.command("register", cls=Leaf)
+@worker.command("register", cls=ActingLeaf)
 @_owner_options
 @click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum.")
 def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, tx: Path | None) -> None:
@@ -164,7 +164,7 @@ def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, t
     _show_action(run, report, f"node {report.get('node')}: next: hearth worker start")
 
 
-@worker.command("update", cls=Leaf)
+@worker.command("update", cls=ActingLeaf)
 @_owner_options
 def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Replace an idle node's offer by what settings and machine say now."""
@@ -172,7 +172,7 @@ def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> No
     _show_action(run, report, "the offer is replaced")
 
 
-@worker.command("price", cls=Leaf)
+@worker.command("price", cls=ActingLeaf)
 @click.argument("rate", required=False)
 @_owner_options
 def worker_price(run: Run, rate: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
@@ -182,7 +182,7 @@ def worker_price(run: Run, rate: str | None, config: Path, print_tx: bool, tx: P
     _show_action(run, report, f"node {report.get('node')} will ask {report.get('ask_text')}")
 
 
-@worker.command("stake", cls=Leaf)
+@worker.command("stake", cls=ActingLeaf)
 @click.argument("amount", required=False)
 @click.option("--again", is_flag=True, help="Add once more what was added before.")
 @_owner_options
@@ -205,7 +205,7 @@ def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_
     _show_action(run, report, line)
 
 
-@worker.command("operator", cls=Leaf)
+@worker.command("operator", cls=ActingLeaf)
 @click.argument("address")
 @click.option("--node", type=click.IntRange(1), help="The node, where worker.toml or its key is not here.")
 @_owner_options
@@ -236,7 +236,7 @@ def worker_operator(run: Run, address: str, node: int | None, config: Path, prin
     _show_action(run, report, *lines)
 
 
-@worker.command("withdraw", cls=Leaf)
+@worker.command("withdraw", cls=ActingLeaf)
 @click.argument("amount", required=False)
 @_owner_options
 def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
@@ -246,7 +246,7 @@ def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, 
     _show_action(run, report, f"withdrew {report.get('amount_text')} to {report.get('to')}")
 
 
-@worker.command("exit", cls=Leaf)
+@worker.command("exit", cls=ActingLeaf)
 @_owner_options
 @click.option("--cancel", is_flag=True, help="Stay after all.")
 @click.option("--finish", is_flag=True, help="After the unbonding time: credit the stake.")

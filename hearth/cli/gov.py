@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hearth.cli.leaf import Leaf, Run
+from hearth.cli.leaf import ActingLeaf, Run
 from hearth.cli.root import Group
 from hearth.client.views import moment
 from hearth.protocol.units import format_duration
@@ -62,7 +62,7 @@ def _show(run: Run, report: GovAction) -> None:
     run.out.emit(report, lambda: [line, *following], [change or facts["tx"] for facts in report["transactions"]])
 
 
-@gov.command("status", cls=Leaf)
+@gov.command("status", cls=ActingLeaf)
 def gov_status(run: Run) -> None:
     """Show council, guardian and governors, and the changes that wait or are over."""
     report = run.client.gov.status()
@@ -86,7 +86,7 @@ def gov_status(run: Run) -> None:
     run.out.emit(report, text, [row["change"] for row in report["changes"] if row["state"] in ("waiting", "due")])
 
 
-@gov.command("queue", cls=Leaf)
+@gov.command("queue", cls=ActingLeaf)
 @click.argument("kind", type=click.Choice(["policy", "minimum-stake", "governor", "council", "guardian"]))
 @click.argument("values", nargs=-1)
 @_print_tx
@@ -104,7 +104,7 @@ def gov_queue(run: Run, kind: str, values: tuple[str, ...], print_tx: bool) -> N
     _show(run, run.client.gov.queue(kind, values, print_tx=print_tx))
 
 
-@gov.command("drop", cls=Leaf)
+@gov.command("drop", cls=ActingLeaf)
 @click.argument("change", metavar="CHANGE|previous-policy")
 @_print_tx
 def gov_drop(run: Run, change: str, print_tx: bool) -> None:
@@ -115,7 +115,7 @@ def gov_drop(run: Run, change: str, print_tx: bool) -> None:
     _show(run, run.client.gov.drop(change, print_tx=print_tx))
 
 
-@gov.command("execute", cls=Leaf)
+@gov.command("execute", cls=ActingLeaf)
 @click.argument("change")
 @_print_tx
 def gov_execute(run: Run, change: str, print_tx: bool) -> None:
@@ -126,7 +126,7 @@ def gov_execute(run: Run, change: str, print_tx: bool) -> None:
     _show(run, run.client.gov.execute(change, print_tx=print_tx))
 
 
-@gov.command("pause", cls=Leaf)
+@gov.command("pause", cls=ActingLeaf)
 @click.argument("what", nargs=-1, metavar="posts|registrations...")
 @_print_tx
 def gov_pause(run: Run, what: tuple[str, ...], print_tx: bool) -> None:
@@ -137,7 +137,7 @@ def gov_pause(run: Run, what: tuple[str, ...], print_tx: bool) -> None:
     _show(run, run.client.gov.pause(what, print_tx=print_tx))
 
 
-@gov.command("accept", cls=Leaf)
+@gov.command("accept", cls=ActingLeaf)
 @click.argument("what", nargs=-1, metavar="council|posts|registrations...")
 @_print_tx
 def gov_accept(run: Run, what: tuple[str, ...], print_tx: bool) -> None:

@@ -11,7 +11,7 @@ import click
 from hearth.base.errors import HearthError, JobEnded, JobFailed, NoWorkerError, UsageError
 from hearth.base.text import quoted
 from hearth.cli.explain import job_explain
-from hearth.cli.leaf import OUT, Leaf, Run
+from hearth.cli.leaf import OUT, ActingLeaf, Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.job.results import unread_error
@@ -105,7 +105,7 @@ def _variables(option: str, texts: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-@click.command(cls=Leaf)
+@click.command(cls=ActingLeaf)
 @click.argument("file", type=FILE)
 @click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
 @click.option("--after", metavar="JOB[:END]", multiple=True, help=AFTER_HELP)
@@ -125,7 +125,7 @@ def check(run: Run, file: Path, var: tuple[str, ...], after: tuple[str, ...], **
     return run.out.after(error)
 
 
-@click.command(cls=Leaf, context_settings={"allow_interspersed_args": False})
+@click.command(cls=ActingLeaf, context_settings={"allow_interspersed_args": False})
 @click.argument("program", metavar="IMAGE|MODULE.wasm")
 @click.argument("command", nargs=-1, metavar="[COMMAND] [ARG]...", type=click.UNPROCESSED)
 @click.option("--gpu", type=click.IntRange(0, 63), default=0, help="How many GPUs.")
@@ -212,7 +212,7 @@ def _note_ours(run: Run, program: str, command: tuple[str, ...]) -> None:
         run.out.tell("note", {"text": text})
 
 
-@click.command(cls=Leaf)
+@click.command(cls=ActingLeaf)
 @click.argument("file", type=FILE)
 @click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
 @click.option("--after", metavar="JOB[:END]", multiple=True, help=AFTER_HELP)
@@ -357,7 +357,7 @@ def _verdict_error(report: Submission) -> HearthError | None:
     )
 
 
-@click.command(cls=Leaf)
+@click.command(cls=ActingLeaf)
 @click.option("--state", metavar="STATE", help=STATE_HELP)
 @click.option("--name", metavar="TEXT", help="Only jobs with this in their names.")
 @click.option("--mine/--all", default=True, help="This account's jobs (the default), or everybody's.")
@@ -577,7 +577,7 @@ _CANCELLED = {
 """What a cancel comes to for a job's units, by the chain's name of their state."""
 
 
-@job.command("cancel", cls=Leaf)
+@job.command("cancel", cls=ActingLeaf)
 @click.argument("job")
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_cancel(run: Run, job: str, unit: int | None) -> None:
@@ -591,7 +591,7 @@ def job_cancel(run: Run, job: str, unit: int | None) -> None:
     _show_action(run, report, f"{done}: {report['counts_text']}; {meant}")
 
 
-@job.command("accept", cls=Leaf)
+@job.command("accept", cls=ActingLeaf)
 @click.argument("job")
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_accept(run: Run, job: str, unit: int | None) -> None:
@@ -599,7 +599,7 @@ def job_accept(run: Run, job: str, unit: int | None) -> None:
     _show_action(run, run.client.jobs.accept(job, unit=unit), "is settled for the results that were accepted")
 
 
-@job.command("top-up", cls=Leaf)
+@job.command("top-up", cls=ActingLeaf)
 @click.argument("job")
 @click.option("--time", required=True, metavar="TIME", help="How much longer it may run, such as 30m.")
 @click.option("--unit", type=click.IntRange(0), help="This unit; by default the only one that runs.")
@@ -628,7 +628,7 @@ def _topped_up_line(report: TopUp) -> str:
     return f"{which} has {length} more for {report['amount_text']}: {most}"
 
 
-@job.command("unlock", cls=Leaf)
+@job.command("unlock", cls=ActingLeaf)
 @click.argument("job")
 def job_unlock(run: Run, job: str) -> None:
     """Start a job whose parents have ended as asked, or have it refunded. Anyone may, for a keeper fee."""
@@ -639,7 +639,7 @@ def job_unlock(run: Run, job: str) -> None:
     _show_action(run, report, done)
 
 
-@job.command("attest", cls=Leaf)
+@job.command("attest", cls=ActingLeaf)
 @click.argument("job")
 @click.option("--unit", "units", multiple=True, type=click.IntRange(0), help="Only this unit; may be repeated.")
 @click.option("--result", "seen", metavar="CID", multiple=True, help="Sign this result alone; may be repeated.")
@@ -666,7 +666,7 @@ def job_attest(
     run.out.emit(report, text, [row["signature"] for row in report["results"]])
 
 
-@job.command("confirm", cls=Leaf)
+@job.command("confirm", cls=ActingLeaf)
 @click.argument("job")
 @click.argument("signatures", metavar="FILE...", nargs=-1, required=True, type=FILE)
 @click.option("--unit", "units", multiple=True, type=click.IntRange(0), help="Only this unit; may be repeated.")
@@ -682,7 +682,7 @@ def job_confirm(
     _show_action(run, report, f"is settled for {which}, as enough attesters signed")
 
 
-@job.command("rerun", cls=Leaf)
+@job.command("rerun", cls=ActingLeaf)
 @click.argument("job")
 @click.option("--wait/--detach", default=False, help="Wait for the end.")
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -204,14 +204,6 @@ class Run:
 _MENTION: Final = re.compile(r"\bhearth((?: (?!hearth\b)[a-z][a-z-]*)+)")
 NO_MARKET: Final = ("devnet", "demo", "init", "convert", "completion", "trust")
 """Commands that make or need no market's file."""
-ACTING: Final = (
-    *("run", "check", "submit", "jobs", "gov", "doctor"),
-    *("job cancel", "job accept", "job top-up", "job unlock", "job attest", "job confirm", "job rerun"),
-    *("wallet balance", "wallet history", "wallet send", "wallet withdraw"),
-    *("worker init", "worker register", "worker update", "worker price", "worker stake", "worker operator"),
-    *("worker withdraw", "worker exit"),
-)
-"""Commands, and groups of them, that act as an account or show what is its: the others do the same for each."""
 
 
 def _carried_by(ctx: click.Context, run: Run) -> dict[str, str]:
@@ -237,11 +229,6 @@ def _leaf_of(root: click.Context, words: list[str]) -> tuple[click.Command | Non
     return (None, 0) if isinstance(command, click.Group) else (command, len(words))
 
 
-def acts(words: Sequence[str]) -> bool:
-    """Say whether the command of these words is one to which the account matters."""
-    return any(" ".join(words[:count]) in ACTING for count in (1, 2))
-
-
 def carried(root: click.Context, options: Mapping[str, str], text: str) -> str:
     """Return a hint whose commands of ours carry the options that they take: they are run as they are read.
 
@@ -258,7 +245,7 @@ def carried(root: click.Context, options: Mapping[str, str], text: str) -> str:
         end = found.start() + len(" ".join(("hearth", *words[:taken])))
         said = text[end : following.start() if following else None]
         known = {name for param in leaf.params for name in param.opts}
-        if not acts(words[:taken]):
+        if not isinstance(leaf, ActingLeaf):
             known.discard("--account")
         new = [
             f" {name} {shlex.quote(value)}"
@@ -290,3 +277,7 @@ class Leaf(click.Command):
             return self.callback(run, **ctx.params)
         finally:
             run.close()
+
+
+class ActingLeaf(Leaf):
+    """A command that acts as an account or shows what is its; any other does the same for each account."""

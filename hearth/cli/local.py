@@ -8,7 +8,7 @@ import click
 
 from hearth.base.errors import UsageError
 from hearth.base.text import quoted
-from hearth.cli.leaf import Leaf, Run
+from hearth.cli.leaf import ActingLeaf, Leaf, Run
 from hearth.cli.output import check_lines
 from hearth.cli.root import Group
 from hearth.local import templates
@@ -78,7 +78,7 @@ def trust(run: Run, files: tuple[Path, ...]) -> None:
     )
 
 
-@click.command(cls=Leaf)
+@click.command(cls=ActingLeaf)
 @click.option("--all", "everything", is_flag=True, help="Show what passes, too.")
 def doctor(run: Run, everything: bool) -> int:
     """Look at what this machine needs to submit jobs: settings, network, RPC, account, store, container engine."""

@@ -10,7 +10,7 @@ import click
 
 from hearth.base.errors import UsageError
 from hearth.cli.explain import read_text
-from hearth.cli.leaf import Leaf, Run
+from hearth.cli.leaf import ActingLeaf, Leaf, Run
 from hearth.cli.output import table
 from hearth.cli.root import Group
 
@@ -92,7 +92,7 @@ def wallet_show(run: Run, name: str | None) -> None:
     run.out.emit(report, lambda: [f"{key}: {report[key]}" for key in ("name", "address", "file")], [report["address"]])
 
 
-@wallet.command("balance", cls=Leaf)
+@wallet.command("balance", cls=ActingLeaf)
 @click.argument("name", required=False)
 def wallet_balance(run: Run, name: str | None) -> None:
     """Show what a key or an address holds: coin, the market's asset, and credit in Escrow."""
@@ -104,7 +104,7 @@ def wallet_balance(run: Run, name: str | None) -> None:
     run.out.emit(report, lambda: [*lines, f"  {credit} of credit in Escrow"], [report["credit"]])
 
 
-@wallet.command("send", cls=Leaf)
+@wallet.command("send", cls=ActingLeaf)
 @click.argument("address", metavar="ADDRESS|FILE|-")
 @click.argument("amount", required=False)
 @click.option("--again", is_flag=True, help="Send AMOUNT to ADDRESS once more.")
@@ -151,7 +151,7 @@ def _send_file(run: Run, name: str, *, again: bool) -> None:
     run.out.emit(report, text, [one["tx"] or one["job"] or one["function"] for one in report["calls"]])
 
 
-@wallet.command("history", cls=Leaf)
+@wallet.command("history", cls=ActingLeaf)
 @click.argument("name", required=False)
 @click.option("--since", metavar="TIME", help="Only of this long, such as 30d.")
 def wallet_history(run: Run, name: str | None, since: str | None) -> None:
@@ -190,7 +190,7 @@ def wallet_history(run: Run, name: str | None, since: str | None) -> None:
     run.out.emit(report, text, [row["job"] for row in report["jobs"]])
 
 
-@wallet.command("withdraw", cls=Leaf)
+@wallet.command("withdraw", cls=ActingLeaf)
 @click.argument("amount", required=False)
 @click.option("--to", metavar="ADDRESS", help="Where to; by default the account itself.")
 @click.option("--again", is_flag=True, help="Pay AMOUNT to ADDRESS once more.")
