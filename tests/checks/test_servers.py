@@ -15,7 +15,10 @@ SERVERS: Final = {
     " by its hash, and is read alone; what it costs is bounded: tests/storage/test_stores_gateway.py",
 }
 """By file and class, whom it answers and where that is tried."""
-BASES: Final = {"BaseServer", "TCPServer", "UDPServer", "HTTPServer", "ThreadingHTTPServer", "BoundedServer"}
+BASES: Final = {
+    *("BaseServer", "TCPServer", "UDPServer", "HTTPServer", "ThreadingHTTPServer", "BoundedServer"),
+    *(name for _, name in SERVERS),
+}
 LISTENS: Final = {"listen", "create_server", "start_server", "start_unix_server", "start_http_server", "make_server"}
 
 
