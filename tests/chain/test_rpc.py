@@ -22,7 +22,7 @@ from hearth.chain.rpc import RpcChain
 pytestmark = pytest.mark.net
 
 ADDRESS = "0x" + "ab" * 20
-REFUSED = bytes.fromhex("590a5151")
+REFUSED, PANIC = bytes.fromhex("590a5151"), bytes.fromhex("4e487b71")
 NOT_OPEN, NO_SLOT = (REFUSED + number.to_bytes(32, "big") for number in (1037, 2005))
 OVERFLOW = "0x4e487b71" + "11".rjust(64, "0")
 REASON = bytes.fromhex("08c379a0") + (32).to_bytes(32, "big") + (14).to_bytes(32, "big") + b"jobs: not open".ljust(32)
@@ -768,7 +768,8 @@ def test_revert_reason__odd_data__is_empty_or_cut() -> None:
     assert revert_reason(b"") == "" and revert_reason(b"\1\2\3\4") == ""
     assert revert_reason(REASON) == "jobs: not open"
     assert revert_reason(NOT_OPEN) == "jobs: not open"
-    assert revert_reason(REFUSED) == revert_reason(REFUSED + bytes(31)) == ""
+    for selector in (REFUSED, PANIC):
+        assert revert_reason(selector) == revert_reason(selector + bytes(31)) == ""
     assert revert_reason(NOT_OPEN + b"more" * 2**18) == "jobs: not open"
     assert revert_reason(REFUSED + b"\xff" * 32) == f"refused with reason {2**256 - 1}"
     long = REASON[:36] + (2**200).to_bytes(32, "big") + b"abc"

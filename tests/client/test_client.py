@@ -372,6 +372,8 @@ def test_books__any_history__total_is_what_came_in_less_what_left(history: list[
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 HELD = bytes([0xAB]) * 32
 OURS = lock_key(B)
+NO_NODE = f"0x{1 << 32:040x}"
+"""The first account whose number is too large for a node's."""
 ETH = 10**18
 TWO = Offer(slots=2, ask=parse_rate("0.6/h", COIN))
 TIME = "2027-01-15 08:00:00 UTC"
@@ -395,6 +397,8 @@ TIME = "2027-01-15 08:00:00 UTC"
         (Locked(LOG, A, HELD, 123_456_789 * 10**10), "~1.23457 ETH locked for key 0xabababababab"),
         (Locked(LOG, A, OURS, ETH), f"1 ETH locked for the jobs of {B}"),
         (Locked(LOG, A, (7).to_bytes(32, "big"), ETH), "1 ETH locked for node 7"),
+        (Locked(LOG, A, bytes(28) + b"\xff" * 4, ETH), "1 ETH locked for node 4294967295"),
+        (Locked(LOG, A, lock_key(NO_NODE), ETH), f"1 ETH locked for the jobs of {NO_NODE}"),
         (CreditLocked(LOG, A, HELD, ETH), "1 ETH of credit locked for key 0xabababababab"),
         (Split(LOG, A, OURS, (ETH << 160 | int(B, 16), 0, 5 << 160 | int(A, 16))),
          f"the jobs of {B}: 1 ETH to {B}, 0.000000000000000005 ETH to {A}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from random import Random
 from typing import Any
 
@@ -16,6 +16,8 @@ from hearth.client.explain.explaining import MOST_CALLS, explain
 from hearth.client.prepared import Prepared
 from hearth.market.abi import codec
 from hearth.market.calls import Calls
+from hearth.market.changes import Change, ChangeOp
+from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import JobId, NodeId, Terms, TermsFlag
@@ -111,6 +113,19 @@ def test_explain__an_offer_that_is_replaced__says_nothing_of_an_ask_that_stays()
 
     assert "its ask stays" in second["what"]
     assert {row["name"] for row in first["rows"]} - {row["name"] for row in second["rows"]} == {"operator", "ask"}
+
+
+def test_explain__a_change__says_all_that_it_does() -> None:
+    stake = Change(ChangeOp.SET_MINIMUM_STAKE, 2 * 10**18, 3)
+    policy = Change(ChangeOp.SET_POLICY, words.pack_policy(DEVNET.policy), 3)
+    for prepare in (CALLED.queue, CALLED.execute):
+        first, second = (explain(hexed(prepare(one).data), NETWORK)["calls"][0] for one in (stake, policy))
+        assert first["what"].endswith(f": new nodes stake at least {format_amount(2 * 10**18, NETWORK.asset)}")
+        assert first["rows"] == [{"name": "change", "text": hexed(stake.id)}]
+        named, *values = second["rows"]
+        assert named == {"name": "change", "text": hexed(policy.id)}
+        assert [row["name"] for row in values] == list(asdict(DEVNET.policy))
+        assert {"name": "fee_bps", "text": "500 (5 %)"} in values
 
 
 def test_explain__a_post_whose_parents_are_not_its_terms__is_refused() -> None:

@@ -216,6 +216,11 @@ def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price(
             "use a shorter --runtime, whose bond is smaller; hearth offers",
         ),
         ((node(8, 10**20, offer=Offer(ask=10**20)),), "1 worker: 1 short of cores -> 0 can take it", "hearth offers"),
+        (
+            (node(7, 10**22, state=NodeState(beat=NOW)),),
+            "1 worker: 1 on probation -> 0 can take it",
+            "hearth offers",
+        ),
     ],
 )
 def test_auto_price__no_worker_at_its_own_ask__says_what_each_of_them_lacks(

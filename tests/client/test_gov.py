@@ -217,8 +217,9 @@ def test_read_changes__any_number_of_logs__are_looked_up_in_part_and_counted(
     most = 20
     monkeypatch.setattr(changes, "MAX_LOOKED", most)
     waiting = [place.queued(replace(STAKE, salt=salt)) for salt in range(most + 30)]
-    over = [place.queued(replace(STAKE, salt=1_000 + salt), 5, state=EXECUTED) for salt in range(OVER + 7)]
-    place.chain.mine([*over, *waiting])
+    lapsed = place.now + 1 - LIFE  # in this very second
+    over = [place.queued(replace(STAKE, salt=1_000 + salt), lapsed) for salt in range(OVER + 7)]
+    place.chain.mine([*over, *waiting], timestamp=lapsed + LIFE)
     before = place.chain.counts["call"]
     seen, earlier = read_changes(place.market, place.head)
     assert place.chain.counts["call"] - before <= most + OVER

@@ -34,7 +34,10 @@ def place() -> Place:
     return made
 
 
-def test_snapshot__a_market__holds_every_log_up_to_a_final_block(place: Place, tmp_path: Path) -> None:
+def test_snapshot__a_market__holds_every_log_up_to_a_final_block_once(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_file, "LOG_SPAN", 1)  # so that every block is the last of one read
     place.chain.mine(count=DEPTH)
     final = place.chain.head().number - DEPTH
     place.post(Unit())  # not final yet

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from hearth.daemon.metrics import Metrics
@@ -21,6 +23,8 @@ def test_metrics__of_each_program__have_one_vocabulary(program: str) -> None:
         ("gas_capped", "gauge"),
         ("settings_refused", "gauge"),
     }
+    # The client library takes any text as a name; a query takes these.
+    assert [name for name in names if not re.fullmatch("[a-z][a-z0-9_]*", name)] == []
 
 
 def test_counted__what_something_else_counts__is_a_counter_read_at_each_scrape() -> None:

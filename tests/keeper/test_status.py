@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,6 +62,25 @@ def test_finish__account_sent_something_else_meanwhile__is_told_as_replaced_and_
     assert cycle.outcomes[1:] == [
         {"action": "settle", "id": action.id, "outcome": "replaced", "detail": "another transaction has its number"}
     ]
+
+
+@pytest.mark.parametrize(("code", "waits"), [("FEE_CAP", True), ("SPEND_CAP", True), ("RPC_BROKEN", False)])
+def test_withdraw__gas_is_too_dear_now__waits_and_fails_no_cycle(code: str, waits: bool) -> None:
+    asked = []
+
+    def send(*_: object, **__: object) -> None:
+        asked.append(code)
+        raise ChainError("not now", hint="hearth doctor", code=code)
+
+    keeper: Any = object.__new__(Keeper)
+    keeper.sender, keeper.address, keeper.asset = SimpleNamespace(send=send), KEEPER, Asset("TOK", 18, OTHER)
+    keeper.settings = SimpleNamespace(withdraw_threshold=lambda asset: 5)
+    keeper.config = SimpleNamespace(payee=KEEPER, is_worth=lambda *_: True, worth_of=lambda *_: 5)
+    calls = SimpleNamespace(withdraw=lambda *_: None)
+    keeper.market = SimpleNamespace(credit=lambda *_: 5, calls=calls)
+    with nullcontext() if waits else pytest.raises(ChainError):
+        keeper._withdraw(cycle_of().head, 7)
+    assert asked == [code]
 
 
 def test_status_of__cycle__literal_document() -> None:

@@ -203,7 +203,7 @@ class Sources:
         from hearth.base.fetch import fetch
 
         began = time.monotonic()
-        path = self._scratch.resolve() / hashlib.sha256(url.encode()).hexdigest()[:16]
+        path = self._scratch.resolve() / hashlib.sha256(url.encode()).hexdigest()
         try:
             with path.open("wb") as out:
                 found = fetch(url, out, seconds=self._seconds, most=MAX_URL_BYTES, allow_private=self._allowed.private)
