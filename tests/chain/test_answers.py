@@ -436,7 +436,8 @@ def test_rollup_fee__chain_has_an_oracle__asks_it_of_the_data_and_the_gas(
             return "0x" + (100).to_bytes(32, "big").hex()
         if refuses:
             raise Rpc(3, "execution reverted")
-        return "0x" + int(call["data"][10:], 16).to_bytes(32, "big").hex()
+        # The ABI's one word: a contract reads the 32 bytes behind the selector, whatever follows.
+        return "0x" + int(call["data"][10:74], 16).to_bytes(32, "big").hex()
 
     with serving() as provider:
         provider.on("eth_call", answer)

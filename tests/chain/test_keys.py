@@ -344,13 +344,23 @@ def test_unlock__damaged_or_hostile_file__refused_by_name(key: KeyFile, spoil: C
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"n": 1 << 21, "r": 8}, {"n": 1 << 18, "r": 8, "p": 17}, {"c": 10_000_001}, {"dklen": 65}, {"n": 0}]
+    ("dearest", "beyond"),
+    [
+        ({"n": 1 << 20, "r": 8}, {"n": 1 << 21, "r": 8}),
+        ({"n": 1 << 18, "r": 8, "p": 16}, {"n": 1 << 18, "r": 8, "p": 17}),
+        ({"c": 10_000_000}, {"c": 10_000_001}),
+        ({"dklen": 64}, {"dklen": 65}),
+        ({}, {"n": 0}),
+    ],
 )
 def test_read_key__derivation_out_of_bounds__refused_before_any_password(
-    key: KeyFile, parameters: dict[str, int]
+    key: KeyFile, dearest: dict[str, int], beyond: dict[str, int]
 ) -> None:
     document = json.loads(key.path.read_text())
-    document["crypto"]["kdfparams"].update(parameters)
+    document["crypto"]["kdfparams"].update(dearest)
+    key.path.write_text(json.dumps(document))
+    assert read_key(key.path).address == key.address
+    document["crypto"]["kdfparams"].update(beyond)
     key.path.write_text(json.dumps(document))
     with pytest.raises(ConfigError, match="out of bounds"):
         read_key(key.path)

@@ -976,6 +976,11 @@ def test_finish__receipt_before_the_nonce_is_used__is_not_believed(rig: Rig, mon
     rig.mining = True
     sent = rig.sender.finish(pending)
     assert sent.block_hash != forged.block_hash
+    # Nor once it was mined, and its block has left the chain.
+    rig.chain.reorg(1, remine=[])
+    with monkeypatch.context() as lying:
+        lying.setattr(rig.chain, "receipt", lambda tx_hash, **_: forged)
+        assert rig.sender.reconcile(rig.chain.head()).reorged == 1 and rig.state("k") is TxState.BROADCAST
 
 
 def test_send__dearest_tip_that_an_rpc_can_ask_for__is_the_cap(rig: Rig) -> None:

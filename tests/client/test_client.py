@@ -488,6 +488,10 @@ def test_nothing_left__of_each_state__says_whether_it_may_still_come(
     why, hint = nothing_left(view, None, what)
     assert said in why and hint.startswith("hearth job rerun" if "none will come" in why else "hearth job show")
     assert nothing_left(view, 0, what) == (why, hint)
+    # A unit has ended for itself, an array with its last one.
+    array = _view([unit, Unit(State.RUNNING, attempts=1)], leases=2)
+    assert ("none will come" in nothing_left(array, 0, what)[0]) is ("none will come" in why)
+    assert f"has no {what} yet: " in nothing_left(array, None, what)[0]
 
 
 def test_check_result__true_and_false__are_no_numbers_of_units() -> None:

@@ -16,7 +16,9 @@ from hearth.client import Client
 from hearth.client.audit.verify import Verifier
 from hearth.market.changes import LIFE, POLICY_GRACE
 from hearth.protocol.types import Outcome
-from tests.kit.evm_chain import RealMarket, Shop
+from hearth.storage.cid import Cid
+from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, FolderStore
+from tests.kit.evm_chain import IN_TOKEN, RealMarket, Shop
 from tests.kit.steward import DELAY
 from tests.kit.world import DAY, ETHER, MINIMUM_STAKE, POLICY
 from tools import schemas
@@ -107,6 +109,7 @@ def test_queue_and_execute__stake__counts_after_the_delay_and_once(seated: RealM
     assert world.nodes.call.minimum_stake() == 2 * ETHER
     same = gov.execute(report["change"])
     assert same["already_done"] and same["text"].endswith("was executed already") and actions(same) == []
+    assert [one["due"] for one in gov.status()["changes"] if one["change"] == report["change"]] == [due]
     refused(lambda: gov.drop(report["change"]), "CHANGE_OVER")
     refused(lambda: gov.queue("minimum-stake", ["2"]), "BAD_CHANGE", UsageError)
     # The same again, after another one, is another change.
@@ -334,8 +337,9 @@ def test_verify__result_that_cannot_be_read__is_named_and_no_fault_of_the_books(
 def test_verify__time_ends_among_the_results__counts_those_left_and_blames_nobody(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for _ in range(3):
-        shop.done(shop.post())
+    array = shop.post(array={"units": 2})
+    for job, unit in ((array, 0), (array, 1), (shop.post(), 0)):
+        shop.done(job, unit)
     read = Verifier._verify_result
 
     def last(self: Verifier, *given: Any) -> None:
@@ -348,6 +352,25 @@ def test_verify__time_ends_among_the_results__counts_those_left_and_blames_nobod
     assert report["solvent"] and "unread" not in report
 
 
+def test_verify__store_that_gives_results__is_asked_for_no_longer_than_there_is_time(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = shop.post()
+    shop.done(job, files={"a": "1"})
+    asked: dict[bytes, float] = {}
+    read = FolderStore.get_block
+
+    def noted(self: FolderStore, cid: Cid, timeout: float = BLOCK_TIMEOUT_SECONDS) -> bytes:
+        asked[cid.digest] = timeout
+        return read(self, cid, timeout)
+
+    monkeypatch.setattr(FolderStore, "get_block", noted)
+    report = verify(shop.market.open(settings=replace(shop.market.settings, timeout=30)))
+    del asked[shop.terms(job).spec]
+    # The result's document, the folder that it names, and the file in there.
+    assert report["results_checked"] == 1 and len(asked) == 3 and max(asked.values()) <= 30
+
+
 def test_verify__escrow_that_is_short__is_named_with_how_much(shop: Shop) -> None:
     busy(shop)
     held = shop.market.evm.balance(shop.world.escrow)
@@ -356,16 +379,21 @@ def test_verify__escrow_that_is_short__is_named_with_how_much(shop: Shop) -> Non
     assert not report["solvent"] and report["faults"] == [f"Escrow holds {held - 7} and owes {held}: short by 7"]
 
 
+@IN_TOKEN
 def test_verify__storage_that_no_event_tells_of__is_named(shop: Shop) -> None:
     busy(shop)
     owner, escrow = shop.world.owner, to_checksum_address(shop.market.network.escrow)
-    said = shop.world.credit(owner)
-    words = shop.market.evm.state()[escrow][3]
+    said, owed = shop.world.credit(owner), shop.world.escrow.call.tracked()
     # A word of the books has a mark beside the amount, that it was used.
-    ((slot, word),) = ((slot, word) for slot, word in words.items() if word & (1 << 160) - 1 == said)
-    shop.market.evm.put_storage(escrow, slot, word + 5)
+    for amount, mark in ((said, 1 << 160), (owed, 1 << 256)):
+        words = shop.market.evm.state()[escrow][3]
+        ((slot, word),) = ((slot, word) for slot, word in words.items() if word % mark == amount)
+        shop.market.evm.put_storage(escrow, slot, word + 5)
     report = verify(shop.client)
-    assert report["faults"] == [f"credit of {owner.lower()}: events say {said}, storage {said + 5}"]
+    assert report["faults"] == [
+        f"credit of {owner.lower()}: events say {said}, storage {said + 5}",
+        f"Escrow tracks {owed + 5} and owes {owed}",
+    ]
 
 
 # ---- a snapshot ----

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.base.abi import encode
-from hearth.base.errors import NotFoundError
+from hearth.base.errors import NotFoundError, WaitTimeout
 from hearth.client.audit.verify import Books, Verifier, _History
 from hearth.client.job.results import Results
 from hearth.market.reads import PAGE, Seats
@@ -107,6 +107,13 @@ def test_verify__unit_is_ruled_since__its_result_is_read_as_the_books_have_it() 
     kept = Kept(replace(DONE, state=State.SUBMITTED))
     kept.log(kept.true)
     assert kept.verified(replace(DONE, outcome=Outcome.EXIT)) == ([], [], 1)
+
+
+def test_verify__time_ends_among_the_events__says_nothing_of_the_books() -> None:
+    kept = Kept()
+    verifier = Verifier(kept.reads)  # whose time is over
+    with pytest.raises(WaitTimeout, match=r"the market's books are not verified: .* too short for its events"):
+        verifier._read(kept.chain.head())
 
 
 def test_results__log_is_withheld__is_had_all_the_same() -> None:

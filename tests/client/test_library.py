@@ -690,8 +690,9 @@ def test_names__of_a_document_in_the_own_store__is_found_and_kept(tmp_path: Path
     tmp_path.chmod(0o700)
     assert (names.of(spec), names.of(odd), names.of(bytes(32))) == ("digits", None, None)
     assert Names(tmp_path, tmp_path / "names", None).of(spec) == "digits"
-    (tmp_path / "names" / spec.hex()).write_bytes(b"\xff\x1b[2J")
-    assert Names(tmp_path, tmp_path / "names", None).of(spec) is None
+    for spoilt in (b"\xff", b"\x1b[2J"):
+        (tmp_path / "names" / spec.hex()).write_bytes(spoilt)
+        assert Names(tmp_path, tmp_path / "names", None).of(spec) is None
     silent = Names(tmp_path, tmp_path / "other", None, writes=False)
     silent.note(spec, "digits")
     assert not (tmp_path / "other").exists()

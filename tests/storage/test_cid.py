@@ -182,6 +182,14 @@ def test_from_start__name_before_other_bytes__ends_where_it_ends(name: Cid, rest
     assert cid.from_start(bytes(name) + rest) == (name, len(bytes(name)))
 
 
+@pytest.mark.parametrize("name", [Cid(1, cid.RAW, cid.IDENTITY, bytes(cid.MAX_INLINE_BYTES)), cid.of(b"x")], ids=str)
+def test_from_start__cut_off_anywhere__refused(name: Cid) -> None:
+    raw = bytes(name)
+    for size in range(len(raw)):
+        with pytest.raises(BadCid):
+            cid.from_start(raw[:size])
+
+
 @pytest.mark.parametrize("size", [cid.MAX_INLINE_BYTES + 1, 300])
 def test_from_start__longer_than_a_name_may_hold__refused_by_that(size: int) -> None:
     raw = b"\x01\x55\x00" + bytes((size & 0x7F | 0x80, size >> 7)) + bytes(size)
