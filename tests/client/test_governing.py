@@ -366,9 +366,8 @@ def test_verify__store_that_gives_results__is_asked_for_no_longer_than_there_is_
 
     monkeypatch.setattr(FolderStore, "get_block", noted)
     report = verify(shop.market.open(settings=replace(shop.market.settings, timeout=30)))
-    del asked[shop.terms(job).spec]
-    # The result's document, the folder that it names, and the file in there.
-    assert report["results_checked"] == 1 and len(asked) == 3 and max(asked.values()) <= 30
+    # The result's document, the job's spec, the folder that the result names, and the file in there.
+    assert report["results_checked"] == 1 and len(asked) == 4 and max(asked.values()) <= 30
 
 
 def test_verify__escrow_that_is_short__is_named_with_how_much(shop: Shop) -> None:

@@ -645,6 +645,9 @@ def test_nothing_left__of_a_unit_of_an_array__is_named_as_that(shop: Shop) -> No
     assert error.message.startswith(f"unit 1 of job {job[:14]} has no result yet: its state is ")
     error = refused(lambda: jobs.get(job, folder="out"), "NO_RESULT", NotFoundError)
     assert error.message.startswith(f"job {job[:14]} has no result yet: ")
+    shop.done(job, 0)
+    error = refused(lambda: jobs.get(job, folder="out", unit=1), "NO_RESULT", NotFoundError)
+    assert error.message.endswith("its state is waiting for a machine"), "its own, and not the job's"
     one = shop.post()
     error = refused(lambda: jobs.get(one, folder="out", unit=0), "NO_RESULT", NotFoundError)
     assert error.message.startswith(f"job {one[:14]} has no result yet: ")

@@ -12,7 +12,7 @@ from hearth.base.errors import StorageError, WaitTimeout
 from hearth.client.audit.verify_creation import creation_faults, delay_faults
 from hearth.client.audit.verify_steward import governance_faults
 from hearth.client.gateways import NodeGateways
-from hearth.client.job.results import FETCH_SECONDS, check_result, contradicts, output_limits
+from hearth.client.job.results import FETCH_SECONDS, SPEC_SECONDS, check_result, contradicts, output_limits
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.views import job_hex, shown_key, strays_in
 from hearth.protocol.units import format_duration
@@ -362,7 +362,7 @@ class Verifier:
         check_result(document, posted.terms.spec, index, unit.outcome)
         if document["outputs"] is None:
             return
-        limits = output_limits(self.session, posted.terms)
+        limits = output_limits(self.session, posted.terms, min(self._left, SPEC_SECONDS))
         timed = Timed(store, min(self._left, FETCH_SECONDS))
         for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), timed, limits):
             pass

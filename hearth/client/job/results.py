@@ -26,6 +26,7 @@ from hearth.base.text import brief, one_line
 from hearth.client.face import refusing
 from hearth.client.gateways import NOBODY, NodeGateways
 from hearth.client.views import OUTCOME_LABELS, JobView, job_hex, require_unit, result_cid, strays_in
+from hearth.protocol.state_labels import unit_label
 from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Outcome, State, UnitFlag
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from hearth.storage.unixfs import ReadLimits
 
 REDUCE_SECONDS: Final = 600.0
+SPEC_SECONDS: Final = 60.0
+"""How long a job's spec is looked for where its results are read."""
 FETCH_SECONDS: Final = 600.0
 LOG_SECONDS: Final = 60.0
 MAX_LOGS_BYTES: Final = 64 << 20
@@ -427,10 +430,10 @@ def contradicts(event: Submitted | Finished, kept: bytes | None) -> str:
     )
 
 
-def output_limits(session: Session, terms: Terms) -> ReadLimits:
+def output_limits(session: Session, terms: Terms, seconds: float = SPEC_SECONDS) -> ReadLimits:
     """Return what a unit of a job may leave: by its spec, or where that cannot be had, the disk that its terms pay for.
 
-    A worker stores no more: outputs beyond it are a failure of the unit, and are not kept.
+    A worker stores no more: outputs beyond it are a failure of the unit, and are not kept. `seconds` bound the search.
     """
     from hearth.jobfile import parse_canonical
     from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES
@@ -440,7 +443,7 @@ def output_limits(session: Session, terms: Terms) -> ReadLimits:
 
     entries = MAX_OUTPUT_ENTRIES + 1  # and the folder itself
     try:
-        spec = parse_canonical(session.store.get_block(canonical.cid_of_digest(terms.spec)))
+        spec = parse_canonical(session.store.get_block(canonical.cid_of_digest(terms.spec), seconds))
     except (StorageError, SpecError):
         return ReadLimits.of_market(terms.needs.disk_gib * GIB, entries)
     session.names.note(terms.spec, spec.name)
@@ -491,7 +494,7 @@ def nothing_left(view: JobView, unit: int | None, what: Literal["logs", "result"
         elif what == "logs":
             then = "they come with the result"
         else:
-            then = f"its state is {view.labels[1]}"
+            then = f"its state is {unit_label(asked[0]) if unit is not None and asked else view.labels[1]}"
         return f"{place} has no {what} yet: {then}", f"hearth job show {name}"
     if any(one.state is State.CANCELLED and one.flags & UnitFlag.NOTICED for one in asked):
         why = "it was cancelled, and its worker, which was paid until the end of the notice, handed nothing in"
