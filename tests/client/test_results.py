@@ -647,7 +647,7 @@ def test_nothing_left__of_a_unit_of_an_array__is_named_as_that(shop: Shop) -> No
     assert error.message.startswith(f"job {job[:14]} has no result yet: ")
     shop.done(job, 0)
     error = refused(lambda: jobs.get(job, folder="out", unit=1), "NO_RESULT", NotFoundError)
-    assert error.message.endswith("its state is waiting for a machine"), "its own, and not the job's"
+    assert error.message.endswith("has no result yet: no machine has taken it"), "its state, and not the job's"
     one = shop.post()
     error = refused(lambda: jobs.get(one, folder="out", unit=0), "NO_RESULT", NotFoundError)
     assert error.message.startswith(f"job {one[:14]} has no result yet: ")
