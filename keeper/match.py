@@ -68,9 +68,7 @@ def candidates(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = (
     if ask.probation < MAX_UINT:
         known = column["seasoned"] != 0
         if ask.probation:
-            known |= ~at_least(nodes.bond, nodes.bond_low, 1)
-            if ask.probation >= ask.bond:
-                known |= ~at_least(nodes.bond, nodes.bond_low, ask.probation - ask.bond + 1)
+            known |= ~at_least(nodes.bond, nodes.bond_low, max(1, ask.probation - ask.bond + 1))
         mask = known if mask is None else np.logical_and(mask, known, out=mask)
     rows = np.arange(len(nodes.ids)) if mask is None else np.flatnonzero(mask)
     rows = rows[~at_least(nodes.rate[rows], nodes.rate_low[rows], ask.ceiling + 1)]

@@ -34,14 +34,14 @@ def read_secret(source: Path, *, password: Callable[[str], str], index: int = 0)
     else:
         check_private(source, "the file to import")
         raw = read_bounded(source, MAX_BYTES)
-    text = raw.strip()
+    text = b"" if len(raw) > MAX_BYTES else raw.strip()  # what was cut off may belong to it
     if text.startswith(b"{"):
         return _of_keystore(source, password)
     words = text.decode("ascii", "replace").lower().split()
     if len(words) in PHRASE_WORDS:
         return _of_phrase(" ".join(words), index)
     digits = text.removeprefix(b"0x")
-    if len(raw) > MAX_BYTES or not re.fullmatch(b"[0-9a-fA-F]{64}", digits):
+    if not re.fullmatch(b"[0-9a-fA-F]{64}", digits):
         raise ConfigError(
             f"{_shown(source)} holds no key: neither 64 hex digits, nor a keystore, nor a phrase of 12 to 24 words",
             hint="hearth wallet import --help",

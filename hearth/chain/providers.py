@@ -237,9 +237,9 @@ class Providers:
                 if said.value is not None:
                     return said.value
             if found:
-                codes = Counter(said.refusal.code for said in found if said.refusal is not None)
-                worst = codes.most_common(1)[0][0]
-                raise next(said.refusal for said in found if said.refusal is not None and said.refusal.code == worst)
+                refusals = [said.refusal for said in found if said.refusal is not None]
+                codes = Counter(refusal.code for refusal in refusals)
+                raise max(refusals, key=lambda refusal: codes[refusal.code])
             self._pause(attempt)
         raise self._nobody(method)
 

@@ -12,7 +12,7 @@ import pytest
 from eth_account import Account
 
 from hearth.base.errors import ConfigError
-from hearth.chain.key_import import STDIN, read_secret
+from hearth.chain.key_import import MAX_BYTES, STDIN, read_secret
 
 SECRET = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")  # anvil's first key
 SECOND = bytes.fromhex("59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d")  # and its second
@@ -94,3 +94,18 @@ def test_read_secret__stdin__hex_and_phrase_but_no_keystore(monkeypatch: pytest.
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"{}")))
     with pytest.raises(ConfigError, match="read from a file"):
         read_secret(STDIN, password=nobody)
+
+
+@pytest.mark.parametrize("data", [SECRET.hex().encode(), PHRASE.encode()])
+def test_read_secret__longer_than_is_read__is_refused_whatever_it_begins_with(
+    secret_file: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    for size, holds in ((MAX_BYTES, True), (MAX_BYTES + 1, False)):
+        raw = data.ljust(size)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(raw)))
+        for source in (STDIN, secret_file(raw)):
+            if holds:
+                assert read_secret(source, password=nobody) == SECRET
+            else:
+                with pytest.raises(ConfigError, match="holds no key"):
+                    read_secret(source, password=nobody)

@@ -355,6 +355,21 @@ def test_request__nobody_listens__is_an_error_without_the_secret(provider: Provi
     assert len(clock.slept) == 2
 
 
+def test_is_connected__nobody_answers__is_false_or_raises_as_web3_wants_it(provider: Provider) -> None:
+    from hearth.chain.web3_provider import PortProvider
+
+    def fail() -> Any:
+        raise Http(500)
+
+    asks = PortProvider(chain(provider))
+    assert asks.is_connected()
+    provider.on("eth_chainId", fail)
+    asks = PortProvider(chain(provider))
+    assert not asks.is_connected()
+    with pytest.raises(ChainError):
+        asks.is_connected(show_traceback=True)
+
+
 def test_request__a_provider_that_hangs__fails_over(provider: Provider, second: Provider) -> None:
     provider.on("eth_chainId", lambda: provider.release.wait(10))
     assert chain(provider, second, timeout=0.3).chain_id() == 31337

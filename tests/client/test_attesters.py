@@ -133,7 +133,10 @@ def test_load_attestation__no_json__is_refused(file: Path, raw: bytes) -> None:
         load_attestation(file, JOB)
 
 
-def test_load_attestation__larger_than_is_read__is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_attestation__file_too_large_or_gone__is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_attestation(file, JOB)
+    assert (caught.value.message, caught.value.details["file"]) == (f"{file} cannot be read", str(file))
     file.write_text(json.dumps(DOCUMENT))
     monkeypatch.setattr(attester_files, "MAX_ATTESTATION_BYTES", file.stat().st_size)
     assert load_attestation(file, JOB).rows

@@ -78,6 +78,9 @@ def test_estimate__wasm__has_a_figure_by_fuel_where_fuel_was_billed() -> None:
     assert [cost.billing for cost in known.costs] == [Billing.FUEL, Billing.METERED, Billing.FIXED]
     assert [cost.seconds for cost in known.costs] == [3, 9, 120]
     assert "9s and 3s of fuel a unit, as the one of this spec that ran before" in known.lines(terms, ETH)[1]
+    assert known.costs[0].expected == ASK * 3 // 10**6 + KEEPERS
+    # Which billing is chosen changes none of the figures.
+    assert costs(TERMS, [ASK], Runs((9,), (3,)), WASM) == {cost.billing: cost.expected for cost in known.costs}
     timed = estimate(terms, WASM, [ASK], Runs((9,)))
     assert timed.costs[0].expected is None
     assert "fuel (chosen) 0.01 ETH for each 60 billion instructions of a unit, at most" in timed.lines(terms, ETH)[0]
@@ -97,22 +100,23 @@ def test_estimate__nobody_can_take_it__has_no_rate_and_no_figure() -> None:
     fee=st.integers(0, 10**15),
     window=st.integers(0, 300),
     units=st.integers(1, 1_000),
+    chosen=st.sampled_from(Billing),
 )
 def test_estimate__any_job__metered_is_never_dearer_than_fixed_and_none_than_the_ceiling(
-    ceiling: int, asks: list[int], seconds: int, elapsed: list[int], fee: int, window: int, units: int
+    ceiling: int, asks: list[int], seconds: int, elapsed: list[int], fee: int, window: int, units: int, chosen: Billing
 ) -> None:
-    terms = replace(
-        TERMS, ceiling=ceiling, max_seconds=seconds, keeper_fee=fee, match_window=window, units=units, max_attempts=1
-    )
+    terms = replace(TERMS, ceiling=ceiling, max_seconds=seconds, keeper_fee=fee, match_window=window, units=units)
+    terms = replace(terms, max_attempts=1, billing=chosen)
     fitting = sorted(ask for ask in asks if ask <= ceiling)
     runs = Runs(tuple(sorted(elapsed)), tuple(sorted(elapsed)))
     for cost in estimate(terms, WASM, fitting, runs).costs:
         assert cost.at_most == formulas.escrow_at_post(terms)
         assert (cost.expected is None) == (not fitting)
         assert (cost.expected or 0) <= cost.at_most
-    found = costs(terms, fitting, runs)
+    found = costs(terms, fitting, runs, WASM)
     if fitting:
-        assert found[Billing.METERED] <= found[Billing.FIXED]  # type: ignore[operator]
+        # Here fuel counts as many seconds as the clock.
+        assert found[Billing.FUEL] == found[Billing.METERED] <= found[Billing.FIXED]  # type: ignore[operator]
 
 
 # ---- earlier units ----

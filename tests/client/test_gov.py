@@ -434,6 +434,8 @@ def test_status__policy_as_it_is_today__says_so(place: Place) -> None:
         ("ack_time=1024s", "ack_time is from 2s to 10m, not 17m4s"),
         ("fresh_delay=9d", "fresh_delay is from 0s to min_challenge_window, not 9d"),
         ("min_price=0.0000012345", "three digits"),
+        ("fee_bps=3%", "fee_bps is a whole number of 1/10,000, not '3%'"),
+        ("fee_bps=\u0663", "fee_bps is a whole number of 1/10,000"),
     ],
 )
 def test_read_change__value_that_no_policy_holds__names_the_bounds(place: Place, change: str, words: str) -> None:

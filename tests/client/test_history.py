@@ -167,7 +167,10 @@ def test_history__since__counts_what_moved_since_then(market: Market, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr("hearth.chain.tx_journal.mined_in", lambda path: {sent})
         assert history(market.reads, ACCOUNT, "10s")["other_transactions"] == 0
-    market.by(ACCOUNT, 11, [market.withdrawn(ACCOUNT, 30)])
+    # A smart account settles a stranger's job and withdraws at once: what came is what went.
+    his = market.post(WELL, submitter=OTHER)
+    split = market.split((NODE_OWNER, 60), (TREASURY, 4), (ACCOUNT, 30), (OTHER, 6), key=lock_key(OTHER))
+    market.by(ACCOUNT, 11, [_unit(market, "Settled", his), split, market.withdrawn(ACCOUNT, 30)])
     report = history(market.reads, ACCOUNT, "10s")
     assert (report["gas"], report["gas_transactions"], report["other_transactions"]) == (str(11 * GAS_PRICE), 1, 0)
     with pytest.raises(UsageError) as caught:

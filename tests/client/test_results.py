@@ -642,7 +642,7 @@ def test_nothing_left__of_a_unit_of_an_array__is_named_as_that(shop: Shop) -> No
     job = shop.post(array={"units": 2})
     jobs = shop.client.jobs
     error = refused(lambda: jobs.get(job, folder="out", unit=1), "NO_RESULT", NotFoundError)
-    assert error.message.startswith(f"unit 1 of job {job[:14]} has no result yet: its state is ")
+    assert error.message.startswith(f"unit 1 of job {job[:14]} has no result yet: no machine")
     error = refused(lambda: jobs.get(job, folder="out"), "NO_RESULT", NotFoundError)
     assert error.message.startswith(f"job {job[:14]} has no result yet: ")
     shop.done(job, 0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.protocol.units import Asset
+from keeper.manage import Keeping
 from keeper.settings import Settings, load, parse
 
 ETH = Asset("ETH", 18)
@@ -113,6 +115,15 @@ def test_parse__rpc_that_is_no_address__names_file_place_and_text_and_no_secret(
     said = caught.value.message
     assert said.startswith("/etc/hearth/keeper.toml: rpc.1: ") and message in said and "secret" not in said
     assert caught.value.hint == "mend it in /etc/hearth/keeper.toml, then hearth keeper list"
+
+
+def test_reload__keeper_without_a_key__says_how_it_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "keeper.toml"
+    path.write_text('network = "devnet"\nhome = "home"\n')
+    client: Any = SimpleNamespace(session=SimpleNamespace(asset=ETH, dry_run=False))
+    with pytest.raises(ConfigError) as caught:
+        Keeping(client, path).reload()
+    assert caught.value.code == "NOT_RUNNING" and "systemctl reload" in caught.value.hint
 
 
 def test_config__token_market_without_a_price__refuses() -> None:

@@ -83,6 +83,28 @@ def test_withdraw__gas_is_too_dear_now__waits_and_fails_no_cycle(code: str, wait
     assert asked == [code]
 
 
+def test_unready__started_again_while_a_transaction_waits__sends_nothing_beside_it() -> None:
+    """A keeper that has just started waits for none of its own sending, and does not look at final ones each time."""
+    journal = SimpleNamespace(intents=lambda *states: ["sent before"])
+    keeper: Any = object.__new__(Keeper)
+    keeper._max_lag, keeper._waiting, keeper.reader = 0, [], SimpleNamespace(head=None)
+    keeper.metrics = KeeperMetrics()
+    fees = {"base_fee": lambda head: 1, "is_parked": lambda intent, fee: False, "why_capped": lambda *limits: ""}
+    config = SimpleNamespace(max_fee=1)
+    keeper.sender = SimpleNamespace(journal=journal, config=config, reconcile=lambda head: None, **fees)
+    assert keeper._unready(0, cycle_of(), False) == "1 transactions wait to be mined"
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_reload__file_that_is_refused_or_taken__shows_in_the_metrics(refused: bool, tmp_path: Path) -> None:
+    keeper: Any = object.__new__(Keeper)
+    keeper.settings, keeper.adopt, keeper.metrics = SimpleNamespace(home=tmp_path), None, KeeperMetrics()
+    keeper.reloader = SimpleNamespace(refused=refused, turn=lambda home, settings, adopt: None)
+    keeper.metrics.settings_refused.set(not refused)
+    keeper._reload()
+    assert keeper.metrics.registry.get_sample_value("hearth_keeper_settings_refused") == refused
+
+
 def test_status_of__cycle__literal_document() -> None:
     first, second = (row.id.hex() for row in sorted(cycle_of().snapshot.jobs, key=lambda row: row.id))
     told = told_of(cycle_of(SKIP))

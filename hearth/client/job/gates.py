@@ -185,7 +185,7 @@ def _idle(node: Node) -> Node:
 
 def takers(gates: Mapping[Gate, int]) -> int:
     """Count the workers that can take a job now, or when they are free again."""
-    return gates.get(Gate.FITS, 0) + sum(gates.get(gate, 0) for gate in PASSING)
+    return sum(gates.get(gate, 0) for gate in (Gate.FITS, *PASSING))
 
 
 def open_gates(fleet: Fleet, view: JobView) -> Counter[Gate]:

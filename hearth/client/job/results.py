@@ -494,9 +494,9 @@ def nothing_left(view: JobView, unit: int | None, what: Literal["logs", "result"
         elif what == "logs":
             then = "they come with the result"
         else:
-            # Of an array's units, those that nobody took yet are in no list: they are open, or wait as the job does.
-            state = unit_label(asked[0]) if unit is not None and asked else view.labels[1]
-            then = f"its state is {state}" if asked or view.untouched else "no machine has taken it"
+            # Of an array's units, those that nobody took yet are in no list.
+            taken = f"its state is {unit_label(asked[0])}" if asked else "no machine has taken it"
+            then = f"its state is {view.labels[1]}" if unit is None else taken
         return f"{place} has no {what} yet: {then}", f"hearth job show {name}"
     if any(one.state is State.CANCELLED and one.flags & UnitFlag.NOTICED for one in asked):
         why = "it was cancelled, and its worker, which was paid until the end of the notice, handed nothing in"

@@ -111,7 +111,7 @@ def estimate(terms: Terms, kind: RuntimeKind, asks: Sequence[int], runs: Runs) -
         expected = None
         if rate is not None and billed is not None:
             # A unit that was submitted this long after its start, and settled at once.
-            used = billed if terms.billing is Billing.FUEL else 0
+            used = billed if billing is Billing.FUEL else 0
             unit = Unit(state=State.SUBMITTED, rate=rate, started=0, mark=billed, seconds=used)
             pay = formulas.pay_at_settle(replace(terms, billing=billing), unit)
             keepers = formulas.settle_reward(terms, 0) + (formulas.tip(terms) if terms.match_window else 0)
