@@ -348,17 +348,33 @@ class A:
 def until(a):
     while a != 3:
         a += 1
+
+
+def making(function):
+    def made(a):
+        return function(a) + 7
+
+    return made
+
+
+@making
+def same(a):
+    return a
 """
 PYTHON_TESTS = """
 import gc
 import threading
-from small import A, until
+from small import A, same, until
 
 gc.freeze()
 
 
 def test_below__at_three__is_out():
     assert A().below(2) and not A().below(3) and A().same
+
+
+def test_same__made_at_import__is_seven_more():
+    assert same(1) == 8
 
 
 def test_until__in_a_thread__gets_there():
@@ -404,6 +420,8 @@ def test_run_of_python__small_module__each_result_is_what_its_tests_say(tmp_path
         ("until", "!=", "=="): SURVIVED,
         ("until", "1", "2"): SURVIVED,
         **{("until", *change): TIMEOUT for change in (("+=", "-="), ("a += 1", "pass"), ("1", "0"))},
+        ("making", "+", "-"): KILLED,
+        **{("making", "7", new): KILLED for new in ("8", "6")},
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from cProfile import Profile
@@ -83,19 +83,29 @@ class Functions:
             self._reached[self._places[number]].append(test)
 
     def chosen(self, mutant: Mutant, tests: Mapping[str, pytest.Item]) -> list[str]:
-        """Return the tests that called the function."""
-        return [test for test in self._reached[_place(mutant)] if test in tests]
+        """Return the tests that called the function, or one that was made in it."""
+        file, name = _place(mutant)
+        places = [place for place in self._places if place[0] == file and _is_within(place[1], name)]
+        found = {test for place in places for test in self._reached[place]}
+        return [test for test in tests if test in found]
 
     def plant(self, mutant: Mutant) -> str:
-        """Exchange the code of a function; INVALID where Python takes the text for none, or nobody has it."""
+        """Exchange the code of a function, and of those that were made in it when its module was imported.
+
+        INVALID where Python takes the text for none, or nobody has it.
+        """
         functions = self._live.get(_place(mutant), [])
         try:
             whole = compile(mutant.text(), str(mutant.file), "exec")
             (new,) = {code for code in _codes(whole) if code.co_qualname == mutant.function}
-            for function in functions:
-                if function.__code__ == new:
-                    return record.EQUIVALENT
-                function.__code__ = new
+            if any(function.__code__ == new for function in functions):
+                return record.EQUIVALENT
+            made = Counter(code.co_qualname for code in _codes(new))
+            for code in _codes(new):
+                # Two of one name, such as lambdas, could be taken for each other.
+                living = self._live.get((str(mutant.file), code.co_qualname), []) if made[code.co_qualname] == 1 else []
+                for function in living:
+                    function.__code__ = code
         except (SyntaxError, ValueError):
             return record.INVALID
         return "" if functions else record.INVALID
@@ -103,6 +113,10 @@ class Functions:
 
 def _place(mutant: Mutant) -> _Place:
     return str(mutant.file), mutant.function
+
+
+def _is_within(name: str, function: str) -> bool:
+    return name == function or name.startswith(f"{function}.<locals>.")
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
