@@ -35,7 +35,7 @@ WITHOUT_PROCESSES = (
     "no:cacheprovider",
 )
 """Pytest's options for the tests that are run on a mutant of Python."""
-FOLDERS = tuple(f"tests/{folder}" for folder in ("chain", "cli", "client", "keeper", "storage", "worker"))
+FOLDERS = tuple(f"tests/{folder}" for folder in ("chain", "cli", "client", "daemon", "keeper", "storage", "worker"))
 """Where these tests are."""
 
 
