@@ -129,7 +129,7 @@ def _resumed(scene: Scene) -> None:
     """Its owner's other node left what this one resumes."""
     world = scene.world
     scene.terms = replace(scene.terms, max_attempts=max(2, scene.terms.max_attempts), **RESUMABLE)
-    first = world.register()
+    first = world.register(stake=world.node(scene.node).stake)
     _open(scene)
     world.claim(scene.terms, first)
     world.evm.warp(40)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, words
+from hearth.protocol.gas import CLAIM_GAS, FINISH_GAS
 from hearth.protocol.types import (
     SENTINEL,
     Best,
@@ -1511,7 +1512,7 @@ def test_decide__any_units_of_a_stranger_at_any_gas_price__cost_little_more_than
 
     One lease is taken on hope. The sum of averages is at most the harmonic number times what came in.
     """
-    gas, earned, spent, harmonic = 214_000, 0, 0, 0.0
+    gas, earned, spent, harmonic = CLAIM_GAS + FINISH_GAS, 0, 0, 0.0
     job = job_of(OPEN, billing=billing)
     for seconds, share in units:
         price = PAYS * 10**18 // gas * share // 1_000
