@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ from tests.worker import wasm_tools
 from worker.decide import LeaseKey
 
 KEY = LeaseKey(JobId(b"\xaa" * 32), 0, 1)
+
+
+def label() -> str:
+    """Return what the names of this process's sandboxes start with, and no other's: a sweep kills all of them."""
+    return f"test-{os.getpid()}-3-"
 
 
 class Jobs:

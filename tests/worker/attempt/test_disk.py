@@ -21,7 +21,7 @@ from hearth.protocol.types import NodeId, Outcome
 from hearth.storage import cid as cids
 from tests.kit import build
 from tests.kit.disks import MIB, fill, small_disk
-from tests.worker.attempt.jobs import KEY, Jobs
+from tests.worker.attempt.jobs import KEY, Jobs, label
 from tests.worker.attempt.test_executor import wait
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
@@ -34,11 +34,6 @@ from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.runtimes import docker_janitor
 from worker.runtimes.base import LogSink, Room, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
-
-
-def label() -> str:
-    """Return what the names of this process's sandboxes start with, and no other's: a sweep kills all of them."""
-    return f"disk-{os.getpid()}-3-"
 
 
 class Scripted:

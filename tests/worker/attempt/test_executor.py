@@ -26,7 +26,7 @@ from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore, MemoryStore, open_store
 from tests.storage.test_unixfs import SHARD, put
 from tests.worker import wasm_tools
-from tests.worker.attempt.jobs import KEY, Jobs
+from tests.worker.attempt.jobs import KEY, Jobs, label
 from worker.attempt import executor, folder, sandbox, supply, upload
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
@@ -38,11 +38,6 @@ from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
 AFTER_INTENT = [Moment.FETCHED, Moment.STARTED, Moment.RESULT, Moment.PINNED]
-
-
-def label() -> str:
-    """Return what the names of this process's sandboxes start with, and no other's: a sweep kills all of them."""
-    return f"test-{os.getpid()}-3-"
 
 
 class Rig(Jobs):
