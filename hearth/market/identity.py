@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 from hearth.base.errors import ChainError, RefusedError
 from hearth.chain.port import Call, ChainPort
-from hearth.market.abi import codec, no_answer
+from hearth.market.abi import codec
 from hearth.market.calls import token_call
 from hearth.market.immutables import LAYOUT, immutables_in, in_words, is_ours, said_of
 from hearth.market.network import Network
+from hearth.market.views import values_of
 from hearth.protocol import formulas
 from hearth.protocol.words import TermsWords
 
@@ -89,7 +90,7 @@ class Identity:
     def _check_job_ids(self) -> None:
         """Compare an id that JobRegistry makes with the same one of our own; terms that nobody could post will do."""
         network = self.network
-        found = self._answer("JobRegistry", "job_id_of", NO_TERMS)
+        (found,) = values_of(self.port, network, "JobRegistry", "job_id_of", NO_TERMS)
         if found != formulas.job_id_of_words(network.job_chain_id, network.jobs, NO_TERMS):
             raise ChainError(
                 f"JobRegistry of network {network.name} makes ids of jobs with another chain id than "
@@ -103,7 +104,8 @@ class Identity:
     def _check_rules(self) -> None:
         """Compare the Rules that JobRegistry asks with the file's: a second one of the same pair has the same code."""
         network = self.network
-        found = str(self._answer("JobRegistry", "RULES")).lower()
+        (rules,) = values_of(self.port, network, "JobRegistry", "RULES")
+        found = str(rules).lower()
         if found != network.rules:
             raise ChainError(
                 f"JobRegistry of network {network.name} goes by the Rules at {found}, not by those at {network.rules}",
@@ -147,12 +149,3 @@ class Identity:
             retryable=False,
             hint="use --network FILE",
         )
-
-    def _answer(self, contract: str, name: str, *args: Any) -> Any:
-        """Return the one value of a view. Raises ChainError where what answers is no such contract."""
-        call = Call(self.network.contracts[contract], codec(contract).encode(name, *args), label=f"{contract}.{name}")
-        data = self.port.call(call)
-        if not data:
-            raise no_answer(call.label, data)
-        (value,) = codec(contract).decode_output(name, len(args), data)
-        return value

@@ -20,6 +20,7 @@ from hearth.market.events import Event, JobPosted, decode, decode_of, topic_of
 from hearth.market.identity import Identity
 from hearth.market.network import Network
 from hearth.market.strays import Strays
+from hearth.market.views import ask, values_of
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import parents_hash, unpack_parents
 from hearth.protocol.types import (
@@ -661,15 +662,10 @@ class Market:
         return value
 
     def _raw(self, contract: str, name: str, *args: Any, block: BlockRef) -> bytes:
-        call = Call(self.network.contracts[contract], codec(contract).encode(name, *args), label=f"{contract}.{name}")
-        data = self.port.call(call, block)
-        if not data:
-            raise no_answer(call.label, data)
-        return data
+        return ask(self.port, self.network, contract, name, *args, block=block)
 
     def _view(self, contract: str, name: str, *args: Any, block: BlockRef) -> tuple[Any, ...]:
-        data = self._raw(contract, name, *args, block=block)
-        return codec(contract).decode_output(name, len(args), data)
+        return values_of(self.port, self.network, contract, name, *args, block=block)
 
     def _pages(self, name: str, *args: Any, wanted: Sequence[Any], block: BlockRef) -> list[int]:
         """Return Lens' answer of a word for each that is wanted, which is the last argument of the view."""
