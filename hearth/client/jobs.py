@@ -49,7 +49,7 @@ STATES: Final[Sequence[str]] = (
 )
 CANCEL_GAS: Final = 150_000
 UNLOCK_GAS: Final = 250_000
-"""With fifteen parents, each of which is read."""
+"""With as many parents as there may be, each of which is read."""
 
 
 @refusing

@@ -32,6 +32,7 @@ from hearth.market.reads import Policies
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import (
+    MAX_PARENTS,
     SENTINEL,
     ZERO_ADDRESS,
     Header,
@@ -316,7 +317,7 @@ def test_show__parents_word_that_no_contract_writes__is_the_providers_fault(plac
     assert caught.value.code == "RPC_BROKEN" and parent.job.hex() in caught.value.message
 
 
-def test_show__fifteen_parents__searches_the_logs_no_more_often_than_for_one(
+def test_show__many_parents__searches_the_logs_no_more_often_than_for_one(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stranger's list would make whoever shows his job search the whole chain once for each parent."""
@@ -324,7 +325,7 @@ def test_show__fifteen_parents__searches_the_logs_no_more_often_than_for_one(
     plain = place.chain.logs
     monkeypatch.setattr(place.chain, "logs", lambda *args, **options: asked.append(args) or plain(*args, **options))
     counts = []
-    for number in (1, 15):
+    for number in (1, MAX_PARENTS):
         parents = [place.parent(RUNNING) for _ in range(number)]
         job = place.post(BLOCKED, parents)
         asked.clear()

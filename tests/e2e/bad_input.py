@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hearth.protocol.types import MAX_PARENTS
+
 GOOD = """\
 version: 1
 name: good
@@ -128,8 +130,8 @@ SPEC_ROWS = (
     _spec("parent that is no job", "NO_PARENT", "hearth jobs --all", _LIMITS, f'{_LIMITS}\nafter: "0x{"ab" * 32}"'),
     _spec("parent named twice", "BAD_SPEC", "keep one condition", _LIMITS,
           f'{_LIMITS}\nafter: ["0x{"ab" * 32}", {{job: "0x{"ab" * 32}", if: always}}]'),
-    _spec("sixteen parents", "BAD_SPEC", "", _LIMITS,
-          f"{_LIMITS}\nafter: {json.dumps([f'0x{number:064x}' for number in range(16)])}"),
+    _spec("too many parents", "BAD_SPEC", "", _LIMITS,
+          f"{_LIMITS}\nafter: {json.dumps([f'0x{number:064x}' for number in range(MAX_PARENTS + 1)])}"),
     _spec("end of a parent unknown", "BAD_SPEC", "", _LIMITS,
           f'{_LIMITS}\nafter: {{job: "0x{"ab" * 32}", if: never}}'),
     _spec("outputs of a parent as inputs", "BAD_SPEC", "/in/data", _LIMITS,

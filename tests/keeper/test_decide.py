@@ -15,6 +15,7 @@ from hearth.protocol import formulas
 from hearth.protocol.gas import PAID_CHECKPOINT_GAS, RECLAIM_GAS, SETTLE_GAS, settling_gas, unlocking_gas
 from hearth.protocol.parents import Condition, Parent, Progress, progress
 from hearth.protocol.types import (
+    MAX_PARENTS,
     Best,
     Billing,
     Gate,
@@ -699,8 +700,8 @@ def test_decide__parents_that_were_not_read__are_no_reason_to_unlock() -> None:
 
 
 def test_decide__unlock_below_its_gas__is_left() -> None:
-    parents: tuple[Parent, ...] = tuple(parent(number) for number in range(15))
-    cost = unlocking_gas(15)
+    parents: tuple[Parent, ...] = tuple(parent(number) for number in range(MAX_PARENTS))
+    cost = unlocking_gas(MAX_PARENTS)
     config = replace(FREE, max_loss=0, coin_price=10**18)
     for fee, acts in ((cost, True), (cost - 1, False)):
         row = job(BLOCKED, parents=parents, keeper_fee=fee)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hearth.protocol import formulas, words
 from hearth.protocol.gas import EXPIRE_GAS, unlocking_gas
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import Header, JobId, State, Terms, Unit, UnitFlag
+from hearth.protocol.types import MAX_PARENTS, Header, JobId, State, Terms, Unit, UnitFlag
 from keeper.actions import ALL, Action, Expire, Skip, Unlock
 from keeper.config import Config
 from keeper.decide import decide
@@ -122,9 +122,12 @@ def price_of(ends: int, parents: int) -> int:
 
 # ---- one child's fee is paid once ----
 
+HOPED = MAX_PARENTS - 1
+"""Arrays that one job waits for, beside a parent that was never posted."""
+
 
 @pytest.mark.parametrize("ghost", [False, True], ids=["all parents can end", "one parent was never posted"])
-@pytest.mark.parametrize("arrays", [1, 2, 14])
+@pytest.mark.parametrize("arrays", [1, 2, HOPED])
 def test_expire__units_of_many_parents_of_one_job__cost_no_more_than_its_one_unlock_pays(
     arrays: int, ghost: bool
 ) -> None:
@@ -291,13 +294,13 @@ def test_profit__submitter_who_cancels_the_child_for_it__spends_more_gas_than_ke
 
 @pytest.mark.parametrize("ghost", [False, True], ids=["he cancels it in time", "it waits for a ghost too"])
 def test_submitter__who_has_many_units_to_cancel__is_not_spared_it_by_keepers(ghost: bool) -> None:
-    """On the contracts: 14 open units of 14 arrays, and one job that waits for all of them, posted and cancelled."""
+    """On the contracts: Open units of as many arrays, and one job that waits for all of them, posted and cancelled."""
     price = 10**10  # wei per gas; a coin is the market's asset
     world = World(LoggingEvm())
     node = world.register()
     deadline = world.evm.now + 10_000
     arrays: list[Terms] = []
-    for _ in range(14):
+    for _ in range(HOPED):
         terms = world.post(units=2, match_window=30, deadline=deadline)
         world.propose(terms, node, 0)
         world.propose(terms, node, 1)
@@ -307,7 +310,7 @@ def test_submitter__who_has_many_units_to_cancel__is_not_spared_it_by_keepers(gh
         world.cancel(terms, 0)
     nobody = [(world.terms(), ALWAYS)] if ghost else []
     waits = [(one, ALWAYS) for one in arrays]
-    fee = price_of(1, 15) * price
+    fee = price_of(1, MAX_PARENTS) * price
     dependent = world.post_after(*waits, *nobody, keeper_fee=fee, max_attempts=1)
     world.evm.at(formulas.expirable_from(arrays[0]))
     follower = Follower(world, world.keeper)

@@ -14,7 +14,7 @@ from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.gas import EXPIRE_GAS
 from hearth.protocol.parents import Condition, Parent
-from hearth.protocol.types import Best, Header, State, Unit, UnitFlag
+from hearth.protocol.types import MAX_PARENTS, Best, Header, State, Unit, UnitFlag
 from keeper.actions import Expire, Skip, Unlock
 from keeper.config import Config
 from keeper.decide import decide
@@ -126,7 +126,7 @@ def test_expire__touched_units_of_an_array_that_is_waited_for__share_what_the_un
 
 
 def test_decide__many_jobs_after_the_same_parents__reads_each_parents_end_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A post with fifteen parents costs its submitter nothing that he does not get back, but for its gas."""
+    """A post with the most parents costs its submitter nothing that he does not get back, but for its gas."""
     looked = 0
     plain = words.unpack_unit
 
@@ -136,11 +136,11 @@ def test_decide__many_jobs_after_the_same_parents__reads_each_parents_end_once(m
         return plain(word)
 
     monkeypatch.setattr(words, "unpack_unit", counted)
-    listed = tuple(parent(number) for number in range(15))
+    listed = tuple(parent(number) for number in range(MAX_PARENTS))
     rows = tuple(job(BLOCKED, number=number, parents=listed) for number in range(1, 201))
     seen = {one.job: ParentWord(RUNS, 0) for one in listed}
     decide(case_of((node(1),), rows, parents=seen).snapshot, FREE, NOW)
-    assert looked <= 15 + len(rows), f"{looked} looks at 15 words, by {len(rows)} jobs"
+    assert looked <= MAX_PARENTS + len(rows), f"{looked} looks at {MAX_PARENTS} words, by {len(rows)} jobs"
 
 
 def test_read_parents__list_whose_length_a_stranger_changes__reaches_everybody(monkeypatch: pytest.MonkeyPatch) -> None:

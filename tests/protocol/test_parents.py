@@ -94,9 +94,9 @@ def test_parents__packed__unpack_to_themselves(listed: list[Parent]) -> None:
     assert parents_hash(packed) == (keccak(encode(["bytes32[]"], [list(packed)])) if listed else ZERO_HASH)
 
 
-def test_pack_parents__more_than_fifteen__is_refused() -> None:
-    with pytest.raises(ValueError, match="16 parents are more than 15"):
-        pack_parents([Parent(JobId(bytes(32)), Condition.ALWAYS)] * 16)
+def test_pack_parents__more_than_the_most__is_refused() -> None:
+    with pytest.raises(ValueError, match=f"{MAX_PARENTS + 1} parents are more than {MAX_PARENTS}"):
+        pack_parents([Parent(JobId(bytes(32)), Condition.ALWAYS)] * (MAX_PARENTS + 1))
 
 
 def _conditions(value: int) -> bytes:
@@ -113,7 +113,7 @@ def _conditions(value: int) -> bytes:
         (_conditions(1 | 1 << 2), bytes(32)),
         (_conditions(1 << 2), bytes(32), bytes(32)),
         (_conditions(1 << 255 | 1), bytes(32)),
-        (_conditions(2**32 - 1), *[bytes(32)] * 16),
+        (_conditions(4 ** (MAX_PARENTS + 1) - 1), *[bytes(32)] * (MAX_PARENTS + 1)),
     ],
 )
 def test_unpack_parents__list_that_no_post_takes__is_refused(packed: tuple[bytes, ...]) -> None:

@@ -24,6 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import (
+    MAX_PARENTS,
     SENTINEL,
     Accused,
     Best,
@@ -494,7 +495,7 @@ class MarketMachine(RuleBasedStateMachine):
             parents = pack_parents(self._parents(data))
             terms = replace(terms, parents_hash=parents_hash(parents))
             if data.randint(0, 29) == 0:
-                parents = data.choice([(), parents[:2], (*parents, bytes(32)), parents[::-1]])[:16]
+                parents = data.choice([(), parents[:2], (*parents, bytes(32)), parents[::-1]])[: MAX_PARENTS + 1]
         job_id = self.w.id_of(terms)
         self._try(
             "post after others" if parents else "post",

@@ -18,6 +18,7 @@ import {
 } from "../src/core/resolve";
 import { checkSpec, loadSpec, localSources, located } from "../src/core/spec";
 import { assetOf } from "../src/core/units";
+import { MAX_PARENTS } from "../src/generated/bounds";
 import { deadlineIn } from "../src/core/deadline";
 import { packNeeds, packTerms, unpackPolicy } from "../src/core/words";
 import { vectors } from "./vectors";
@@ -172,7 +173,7 @@ describe("what vectors are too small for", () => {
     ["text", (size: number) => `image: a\nenv: {A: ${"\u{1f525}".repeat(size)}}\n`, 32_768],
     ["entries of a list", (size: number) => `image: a\ncommand: [${"a,".repeat(size)}]\n`, 1_024],
     ["entries of a mapping", (size: number) => `image: a\nenv: {${list(size, (at) => `A${at}: b`)}}\n`, 1_024],
-    ["parents", (size: number) => `image: a\nafter: [${list(size, (at) => `"0x${hex64(at)}"`)}]\n`, 15],
+    ["parents", (size: number) => `image: a\nafter: [${list(size, (at) => `"0x${hex64(at)}"`)}]\n`, MAX_PARENTS],
   ])("%s are counted", async (_, text, most) => {
     expect(await codeOfText(text(most))).toBe("");
     expect(await codeOfText(text(most + 1))).toBe("BAD_SPEC");

@@ -9,7 +9,7 @@ import pytest
 
 from hearth.protocol import formulas
 from hearth.protocol.parents import Condition, Ended, Parent, Progress, pack_parents, parents_hash
-from hearth.protocol.types import SENTINEL, Header, JobId, Outcome, State, Terms, Unit, UnitFlag, Verdict
+from hearth.protocol.types import MAX_PARENTS, SENTINEL, Header, JobId, Outcome, State, Terms, Unit, UnitFlag, Verdict
 from tests.kit.evm import reverts
 from tests.kit.steps import (
     BUDGET,
@@ -380,12 +380,12 @@ def test_unlock__one_fails__ends_it_at_once_whatever_the_others_do(world: World,
         _demand(world, child, _after(world, child, *parents), Progress.FAILS)
 
 
-@pytest.mark.parametrize("at", range(15))
-def test_unlock__fifteen_parents__each_has_its_own_condition(world: World, at: int) -> None:
-    """Opposite conditions for two parents that ended otherwise; then one of the fifteen is asked for the contrary."""
+@pytest.mark.parametrize("at", range(MAX_PARENTS))
+def test_unlock__as_many_parents_as_may_be__each_has_its_own_condition(world: World, at: int) -> None:
+    """Opposite conditions for two parents that ended otherwise; then one of them is asked for the contrary."""
     well, otherwise = _settled(world), _cancelled(world)
     ends = [(well, Condition.SUCCESS), (otherwise, Condition.FAILURE)]
-    good = [ends[place % 2] for place in range(15)]
+    good = [ends[place % 2] for place in range(MAX_PARENTS)]
     bad = [(job, Condition(3 - asked)) if place == at else (job, asked) for place, (job, asked) in enumerate(good)]
     slow = [(world.terms(), asked) if place == at else (job, asked) for place, (job, asked) in enumerate(good)]
     _demand(world, ONE, _after(world, ONE, *good), Progress.OPENS)

@@ -9,7 +9,19 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import Billing, Header, JobId, NodeId, Outcome, State, TermsFlag, Unit, UnitFlag, Verdict
+from hearth.protocol.types import (
+    MAX_PARENTS,
+    Billing,
+    Header,
+    JobId,
+    NodeId,
+    Outcome,
+    State,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+    Verdict,
+)
 from tests.kit.evm import reverts
 from tests.kit.world import POLICY, World
 
@@ -61,8 +73,8 @@ def test_check__parents__cost_one_keeper_fee_more(world: World, units: int) -> N
         world.rules.call.check(words.pack_terms(terms), [])
 
 
-@pytest.mark.parametrize(("count", "taken"), [(15, True), (16, False)])
-def test_check__parents__are_fifteen_at_most(world: World, count: int, taken: bool) -> None:
+@pytest.mark.parametrize(("count", "taken"), [(MAX_PARENTS, True), (MAX_PARENTS + 1, False)])
+def test_check__parents__are_so_many_at_most(world: World, count: int, taken: bool) -> None:
     """JobRegistry takes no more either; Rules holds to it by itself."""
     conditions = sum(Condition.ALWAYS << 2 * at for at in range(count))
     packed = (conditions.to_bytes(32, "big"), *(bytes([at + 1]) * 32 for at in range(count)))

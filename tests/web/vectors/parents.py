@@ -18,7 +18,7 @@ from hearth.protocol.parents import (
     progress,
     unpack_parents,
 )
-from hearth.protocol.types import Header, JobId, Outcome, State, Unit, UnitFlag
+from hearth.protocol.types import MAX_PARENTS, Header, JobId, Outcome, State, Unit, UnitFlag
 from tests.web.vectors import _chance
 from tests.web.vectors._plain import outcome
 
@@ -27,7 +27,8 @@ def cases() -> Any:
     """Return lists, words and both together, with what the library makes of each, or the code of the refusal."""
     draw = _chance.source(16)
     lists = [
-        [Parent(JobId(draw.randbytes(32)), draw.choice(list(Condition))) for _ in range(n)] for n in (0, 1, 2, 15, 16)
+        [Parent(JobId(draw.randbytes(32)), draw.choice(list(Condition))) for _ in range(n)]
+        for n in (0, 1, 2, MAX_PARENTS, MAX_PARENTS + 1)
     ]
     job_words = _words()
     return {
@@ -66,7 +67,7 @@ def _packs(draw: random.Random) -> list[list[bytes]]:
     def word(number: int) -> bytes:
         return number.to_bytes(32, "big")
 
-    ids = [draw.randbytes(32) for _ in range(16)]
+    ids = [draw.randbytes(32) for _ in range(MAX_PARENTS + 1)]
     return [
         *(
             [],
@@ -78,7 +79,8 @@ def _packs(draw: random.Random) -> list[list[bytes]]:
             [word(4), ids[0]],
             [word(2**255), ids[0]],
         ),
-        *([word(0b1011), *ids[:2]], [word(0b1000), *ids[:2]], [word(4**15 - 1), *ids[:15]], [word(4**16 - 1), *ids]),
+        *([word(0b1011), *ids[:2]], [word(0b1000), *ids[:2]]),
+        *([word(4**count - 1), *ids[:count]] for count in (MAX_PARENTS, MAX_PARENTS + 1)),
     ]
 
 

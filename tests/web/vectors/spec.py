@@ -32,7 +32,7 @@ from hearth.jobfile.text import read_text
 from hearth.market.profiles import DEVNET, PUBLIC
 from hearth.protocol import words
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.types import ZERO_ADDRESS
+from hearth.protocol.types import MAX_PARENTS, ZERO_ADDRESS
 from hearth.protocol.units import Asset
 from hearth.storage import cid
 from tests.e2e.bad_input import GOOD, SPEC_ROWS
@@ -156,7 +156,7 @@ _MOMENTS = (
     *("2027-06-30T12:00:00", "2027-06-30 12:00:00Z", "0000-06-30T12:00:00Z", "12726000d", "36812-02-20T00:36:15Z"),
     *("2027-01-15T08:10:00,5-00:05", "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2027-13-01T00:00Z"),
 )
-_PARENTS = [f'{{job: "0x{at:064x}", if: {("always", "failure", "success")[at % 3]}}}' for at in range(15)]
+_PARENTS = [f'{{job: "0x{at:064x}", if: {("always", "failure", "success")[at % 3]}}}' for at in range(MAX_PARENTS)]
 FIXED = (
     FULL.replace(", encrypt: true", "").replace("mode: retrial", "mode: attested, attesters: a.yaml, keep: true"),
     f'module: "ipfs://{_CID}"\nprice: {{max_total: "1"}}\n',
