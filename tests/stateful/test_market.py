@@ -119,6 +119,7 @@ LATE = 2**31 + 2**30
 # What `make test` plays on one asset, and how often each move is then seen; what `make deep` plays on the other.
 HISTORIES, LEAST = 120, 3
 DEEP_HISTORIES, DEEP_LEAST = 360, 20
+FUZZ_HISTORIES, FUZZ_LEAST = 2_000, 100
 STEPS = 120
 POLICY = replace(w.POLICY, fresh_delay=60, min_challenge_window=60)
 FULL = os.environ.get("HEARTH_HYPOTHESIS") == "fuzz"
@@ -1277,7 +1278,7 @@ def _run(erc20: bool, histories: int, least: int) -> None:
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=2_000,
+                max_examples=FUZZ_HISTORIES,
                 stateful_step_count=STEPS,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
@@ -1289,7 +1290,7 @@ def _run(erc20: bool, histories: int, least: int) -> None:
         if SHORT:
             return
     print(tally.report())
-    short = shortcomings(tally, 1_000 if FULL else least)
+    short = shortcomings(tally, FUZZ_LEAST if FULL else least)
     assert not short, f"{short}\n{tally.report()}"
 
 
