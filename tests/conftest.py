@@ -7,6 +7,7 @@ import os
 import signal
 from collections import defaultdict
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,13 @@ def _group(item: pytest.Item, marks: set[str], shared: dict[Path, str]) -> str:
         return shared[item.path]
     if "stateful" in marks:
         return item.nodeid
-    return item.path.relative_to(ROOT).as_posix()
+    return _place(item.path).as_posix()
+
+
+@cache
+def _place(path: Path) -> Path:
+    """Return where a file of tests is below their root, or its whole path where it is elsewhere."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
 def _order(groups: dict[str, list[pytest.Item]], marks: dict[str, set[str]]) -> list[pytest.Item]:
@@ -120,8 +127,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     groups: dict[str, list[pytest.Item]] = defaultdict(list)
     marks_of: dict[str, set[str]] = defaultdict(set)
     for item, marks in of_item:
-        folder = item.path.relative_to(ROOT).parts[0] if item.path.is_relative_to(ROOT) else ""
-        if folder in UNIT_FOLDERS:
+        if _place(item.path).parts[0] in UNIT_FOLDERS:
             loopback = marks & LOOPBACK_MARKS
             item.add_marker(pytest.mark.allow_hosts(LOOPBACK) if loopback else pytest.mark.disable_socket)
         group = _group(item, marks, shared)

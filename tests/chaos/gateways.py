@@ -26,7 +26,6 @@ from tests.kit.running import wait
 
 MIB = 1 << 20
 INPUT_BYTES = 6 * MIB
-_BLANKS = zlib.compress(bytes(64 * MIB), 9)
 Handler = BaseHTTPRequestHandler
 
 
@@ -64,7 +63,7 @@ def endless(handler: Handler, block: bytes) -> None:
 
 def bomb(handler: Handler, block: bytes) -> None:
     """64 MiB of zeros in 64 KiB, said to be packed."""
-    send(handler, 200, _BLANKS, Content_Encoding="deflate")
+    send(handler, 200, zlib.compress(bytes(64 * MIB), 9), Content_Encoding="deflate")
 
 
 def many_headers(handler: Handler, block: bytes) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -67,12 +68,16 @@ class Asked:
 
 Lie = Callable[[Asked], None]
 
-_deflate = zlib.compressobj(9, wbits=31)
-_BLANKS, _MORE_BLANKS = (
-    b"".join(_deflate.compress(b" " * (1 << 20)) for _ in range(16)) + _deflate.flush(zlib.Z_FULL_FLUSH)
-    for _ in range(2)
-)
-"""16 MiB of blanks as gzip, from the start of its stream and as they go on."""
+
+@cache
+def _blanks() -> tuple[bytes, bytes]:
+    """Return 16 MiB of blanks as gzip: from the start of its stream, and as they go on."""
+    deflate = zlib.compressobj(9, wbits=31)
+    first, more = (
+        b"".join(deflate.compress(b" " * (1 << 20)) for _ in range(16)) + deflate.flush(zlib.Z_FULL_FLUSH)
+        for _ in range(2)
+    )
+    return first, more
 
 
 class Liar:
@@ -169,9 +174,10 @@ def packs_lists(asked: Asked) -> None:
 
 def bombs(asked: Asked) -> None:
     """3 MiB of gzip that are 3 GiB of blanks."""
-    asked.raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + _BLANKS)
+    first, more = _blanks()
+    asked.raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + first)
     for _ in range(200):
-        asked.raw(_MORE_BLANKS)
+        asked.raw(more)
 
 
 def floods(asked: Asked) -> None:
