@@ -19,6 +19,8 @@ from tests.kit.town import Town, example_text, town
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 STEPS = 160
+SHORT_STEPS = 48
+"""Long enough for a first checkpoint and what comes after it."""
 ROUNDS = 600_000_000
 
 
@@ -28,11 +30,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         yield market
 
 
-def job_file(folder: Path) -> Path:
+def job_file(folder: Path, steps: int) -> Path:
     """Write the example's job, with fewer steps, so that a machine under load ends it too."""
     lines = [line for line in example_text("resume", folder).splitlines() if not line.startswith("command:")]
     path = folder / "job.yaml"
-    path.write_text("\n".join([*lines, f'command: ["{STEPS}", "{ROUNDS}"]']) + "\n")
+    path.write_text("\n".join([*lines, f'command: ["{steps}", "{ROUNDS}"]']) + "\n")
     return path
 
 
@@ -47,7 +49,7 @@ def events_of(place: Town, job: str, kind: type[Any]) -> list[Any]:
 def test_checkpoint__worker_is_killed__another_goes_on_and_both_are_paid(place: Town, tmp_path: Path) -> None:
     place.add_keeper()
     first = place.add_worker("worker", slots=1)
-    told = place.hearth("submit", str(job_file(tmp_path / "job")), "--again", "-q")
+    told = place.hearth("submit", str(job_file(tmp_path / "job", STEPS)), "--again", "-q")
     assert told.code == 0, told.err
     job = told.out.strip()
     wait(lambda: len(events_of(place, job, Checkpointed)) >= 2, "two checkpoints are on chain", 240)
@@ -89,7 +91,7 @@ def test_checkpoint__worker_dies_at_it_and_is_started_again__its_unit_ends_well(
         told = place.hearth("worker", "register", "--config", str(config), "--stake", "20", "--json")
         assert told.code == 0, told.err
     place.start("worker3", "-m", "worker", "--config", str(config), failpoint=point)
-    told = place.hearth("submit", str(job_file(tmp_path / "job")), "--again", "--anyway", "-q")
+    told = place.hearth("submit", str(job_file(tmp_path / "job", SHORT_STEPS)), "--again", "--anyway", "-q")
     assert told.code == 0, told.err
     job = told.out.strip()
     assert place.processes["worker3"].wait(120) == -signal.SIGKILL
@@ -98,6 +100,6 @@ def test_checkpoint__worker_dies_at_it_and_is_started_again__its_unit_ends_well(
     ended = place.hearth("job", "wait", job, "--timeout", "200s", "--results", str(out), "--json")
     assert ended.code == 0, ended.err + ended.out
     result = json.loads(next(out.rglob("result.json")).read_text())
-    assert result["steps"] == sum(result["steps_of_attempts"]) == STEPS
+    assert result["steps"] == sum(result["steps_of_attempts"]) == SHORT_STEPS
     place.stop("worker3")
     assert place.hearth("net", "verify", "--json").json["solvent"]
