@@ -143,7 +143,7 @@ def test_take__array__takes_one_unit_a_time_in_their_order(scenario: Scenario) -
 
 def test_take__unit_that_is_matched_by_proposals__proposes_itself_and_takes_it(scenario: Scenario) -> None:
     change(scenario, "confirmations = 0", "confirmations = 0\npropose = false")
-    job = scenario.post(window=1)
+    job = scenario.post(window=10)
     assert taken(scenario, job)["state"] == "submitted"
     sent = {key.partition("/")[0] for key in scenario.transactions()} - {"settle"}
     assert sent == {"beat", "propose", "ack", "submit"}
