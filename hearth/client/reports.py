@@ -32,6 +32,7 @@ Plain = int | str
 """A number of an event or a parameter: a decimal string where it is above 2^53."""
 
 _From = TypedDict("_From", {"from": str})
+"""The key that is a word of Python's."""
 
 
 class StrayLogs(TypedDict):
@@ -48,9 +49,6 @@ class OfLogs(TypedDict):
     """A report of what logs say; `strays` is there where some were stepped over."""
 
     strays: NotRequired[StrayLogs]
-
-
-"""The key that is a word of Python's."""
 
 
 # ---- transactions ----

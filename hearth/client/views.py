@@ -182,21 +182,19 @@ class JobView:
     @property
     def counts(self) -> dict[str, int]:
         """Count the leases by state, those that nobody touched included."""
-        found = Counter(unit.state.name.lower() for unit in self.units)
-        never = self.terms.leases - len(self.units)
-        if never:
-            closed = self.header is not None and self.header.closed
-            found["cancelled" if closed else "blocked" if self.blocked else "open"] += never
-        return dict(found)
+        return self._counted(lambda unit: unit.state.name.lower())
 
     @property
     def tally(self) -> dict[str, int]:
         """Count the leases by what people read of them, those that nobody touched included."""
-        found = Counter(unit_label(unit) for unit in self.units)
+        return self._counted(unit_label)
+
+    def _counted(self, label: Callable[[Unit], str]) -> dict[str, int]:
+        found = Counter(label(unit) for unit in self.units)
         never = self.terms.leases - len(self.units)
         if never:
             closed = self.header is not None and self.header.closed
-            found[STATE_LABELS[State.CANCELLED if closed else State.BLOCKED if self.blocked else State.OPEN]] += never
+            found[label(Unit(State.CANCELLED if closed else State.BLOCKED if self.blocked else State.OPEN))] += never
         return dict(found)
 
     @property
