@@ -27,7 +27,7 @@ from hearth.jobfile import (
 from hearth.protocol import formulas, words
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag, Verdict
+from hearth.protocol.types import MAX_PARENTS, SENTINEL, NodeId, State, Terms, TermsFlag, Verdict
 from hearth.protocol.units import Asset
 from hearth.storage.stores import MemoryStore
 from tests.kit import world as w
@@ -84,10 +84,10 @@ CEILINGS = {
     "rule_void": 86_500,
     "settle_unproven": 100_000,
     "post_after_1": 88_000,
-    "post_after_15": 104_500,
+    "post_after_most": 104_500,
     "unlock_1_parents": 55_000,
     "unlock_5_parents": 68_700,
-    "unlock_15_parents": 101_900,
+    "unlock_most_parents": 101_900,
     "unlock_refund": 61_900,
     "cancel_blocked": 53_000,
 }
@@ -371,13 +371,14 @@ class Bench:
         """Post jobs that wait for others, open them, end one by its parent, and cancel one."""
         world = self.world
         note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
-        ended = self.ended(15)
-        for count in (1, 5, 15):
+        ended = self.ended(MAX_PARENTS)
+        for count in (1, 5, MAX_PARENTS):
+            number = "most" if count == MAX_PARENTS else count
             terms, packed = self.waiting(ended[:count], Condition.FAILURE)
             receipt = world.post_receipt(terms, parents=packed)
             if count != 5:
-                note(f"post_after_{count}", "JobPosted", receipt)
-            note(f"unlock_{count}_parents", "Unlocked", world.unlock(terms, parents=packed))
+                note(f"post_after_{number}", "JobPosted", receipt)
+            note(f"unlock_{number}_parents", "Unlocked", world.unlock(terms, parents=packed))
             assert world.state(terms) == State.OPEN
             world.cancel(terms)
         terms, packed = self.waiting(ended[:1], Condition.SUCCESS)
