@@ -239,7 +239,7 @@ def submit(
     print_tx: bool,
     **allowed: bool,
 ) -> int:
-    """Post the job of a file; the same file again finds the pending job instead of paying twice.
+    """Post the job of a file; the same file again finds the job that it posted, instead of paying twice.
 
     \b
     With --print-tx nothing is sent. --account may then be an address without a key here.
@@ -584,10 +584,7 @@ def job_cancel(run: Run, job: str, unit: int | None) -> None:
     """Cancel a job: what is open is refunded, what runs is given notice."""
     report = run.client.jobs.cancel(job, unit=unit)
     meant = "; ".join(words for state, words in _CANCELLED.items() if state in report["counts"])
-    if not report["counts"].keys() & {"cancelled", "closing"}:
-        done = "has nothing left to cancel"
-    else:
-        done = "is cancelled" if unit is None else f"goes on without unit {unit}"
+    done = "is cancelled" if unit is None else f"goes on without unit {unit}"
     _show_action(run, report, f"{done}: {report['counts_text']}; {meant}")
 
 

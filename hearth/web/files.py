@@ -79,4 +79,4 @@ def _kind(path: Path) -> str:
 
 
 def _no_page(why: str) -> ConfigError:
-    return ConfigError(why, hint="install its wheel again, or in a clone make web", code="NO_PAGE")
+    return ConfigError(why, hint="install a wheel of make wheel, or in a clone make web", code="NO_PAGE")

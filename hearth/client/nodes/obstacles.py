@@ -56,8 +56,8 @@ def waits_of(node: Node, now: int, parameters: NodeParameters, asset: Asset, *, 
         waits.append(_wait("quarantine", text, "hearth worker earnings"))
     if not node.state.seasoned:
         text = (
-            "on probation until about five leases were paid in full: what its leases reserve together is bounded, "
-            "and a result is paid after a delay"
+            "on probation until it was paid about five times the probation price: what its leases reserve together is "
+            "bounded, and a result is paid after a delay"
         )
         waits.append(_wait("probation", text, "hearth net params"))
     return waits

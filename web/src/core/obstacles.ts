@@ -40,8 +40,8 @@ export function waitsOf(node: Node, now: number, parameters: Network["nodeParame
   }
   if (!state.seasoned) {
     const text =
-      "on probation until about five leases were paid in full: what its leases reserve together is bounded, " +
-      "and a result is paid after a delay";
+      "on probation until it was paid about five times the probation price: what its leases reserve together is " +
+      "bounded, and a result is paid after a delay";
     waits.push({ reason: "probation", text, next: "hearth net params" });
   }
   return waits;
