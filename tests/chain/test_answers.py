@@ -415,6 +415,13 @@ def test_fees__headers_without_a_base_fee__go_by_the_price_of_gas() -> None:
         assert (fees.base_fee, fees.priority_fee, fees.beside) == (7 * 10**9, 1, 0)
 
 
+def test_asks_l1_fee__of_some_data__counts_the_envelope_of_a_signed_transaction_with_it() -> None:
+    """The oracle prices the bytes that it is shown: what surrounds the data is published too, and is paid for."""
+    asked = rollup.asks_l1_fee(b"\xab" * 100)
+    assert int.from_bytes(asked[36:68], "big") == 100 + 180 and asked[68:168] == b"\xab" * 100
+    assert len(asked) == 4 + 2 * 32 + 288, "the ABI's bytes end at a whole word"
+
+
 @pytest.mark.net
 @pytest.mark.parametrize(
     ("oracle", "refuses", "estimate"),

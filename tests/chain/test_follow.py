@@ -238,6 +238,27 @@ def test_read__reorg_below_its_depth_while_a_range_is_read__is_an_error_and_noth
     assert reader.rows == reader.expected()
 
 
+def test_read__reorg_before_the_end_of_a_range_is_asked_for__is_an_error_since_its_base_is_gone() -> None:
+    """Both looks at the range's end see the new chain: only the block below the range tells of the old one."""
+    chain = FakeChain()
+    for n in range(120):
+        chain.mine([event(n)])
+    reader = Reader(chain, depth=4, span=50)
+    real, was = chain.block, chain.block(99)
+
+    def block(at: Any) -> Block | None:
+        if at == 99 and real(99) == was:
+            chain.reorg(100, remine=[[event(1000 + n)] for n in range(101)])
+        return real(at)
+
+    chain.block = block  # type: ignore[method-assign]
+    with pytest.raises(ChainError, match="deeper than expected") as caught:
+        reader.run()
+    assert caught.value.code == "REORG" and reader.cursor.position == 49
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
 def test_read__provider_lacks_the_last_block_of_a_range__lags() -> None:
     chain = FakeChain()
     chain.mine([event(1)], count=40)

@@ -946,6 +946,13 @@ def test_send__nonce_out_of_reach_was_signed__is_given_up_and_the_key_goes_on(
     assert [tx.nonce for tx in rig.mined()] == [0]
 
 
+def test_reconcile__more_wait_than_a_gap_may_be_wide__none_is_given_up_since_all_are_our_own(rig: Rig) -> None:
+    for number in range(MAX_GAP + 3):
+        rig.sender.start(CALL, key=str(number))
+    rig.now += rig.config.replace_after
+    assert rig.sender.reconcile() == Reconciled(rebroadcast=MAX_GAP + 3)
+
+
 def test_look_again__nonce_out_of_reach__is_unclear_since_its_bytes_are_out(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1294,6 +1301,16 @@ def test_start__what_a_rollup_takes_is_more_than_the_effect_is_worth__is_not_sig
     with pytest.raises(FundsError):
         rig.sender.start(CALL, key="short")
     assert len(rig.chain.sent) == 1
+
+
+def test_start__what_a_rollup_takes_is_no_whole_price_per_gas__is_rounded_up_against_the_ceiling(rig: Rig) -> None:
+    gas = rig.chain.gas_estimate * 12 // 10
+    rig.chain.rollup_estimate = gas * GWEI // 2 + 1
+    with pytest.raises(ChainError) as caught:
+        rig.sender.start(CALL, key="not", ceiling=rig.chain.base_fee + GWEI)
+    assert caught.value.code == "FEE_CAP" and not caught.value.details["for_all"]
+    rig.sender.start(CALL, key="worth it", ceiling=rig.chain.base_fee + GWEI + 1)
+    assert [tx.max_fee for tx in rig.chain.pending] == [rig.chain.base_fee]
 
 
 def test_finish__receipt_comes_later_than_the_transaction__is_waited_for(rig: Rig) -> None:

@@ -405,6 +405,27 @@ def test_receipt__of_a_result_that_its_node_settled_itself__is_the_nodes(shop: S
     assert parts == int(receipt["escrow"]) and receipt["transactions"][-1]["from"] == shop.world.operator.lower()
 
 
+def test_receipt__of_a_result_made_of_a_checkpoint__holds_what_both_nodes_earned(shop: Shop) -> None:
+    world, other = shop.world, shop.world.evm.account("other")
+    first = world.register(owner=other, operator=other, ask=10**12)
+    limits = {"runtime": "10m", "deadline": "24h"}
+    job = shop.post(**METERED, limits=limits, checkpoint={"every": "1m", "path": "/out/state"})
+    terms = shop.terms(job)
+    world.claim(terms, first, sender=other)
+    shop.market.pass_time(100)
+    world.checkpoint(terms, sender=other)
+    world.give_up(terms, sender=other)
+    world.nodes.send.beat(shop.node, sender=world.operator)
+    world.claim(terms, shop.node, resume_from=1)
+    shop.market.pass_time(20)
+    shop.hand_in(job)
+    shop.settle(job)
+    receipt = shop.client.jobs.receipt(job)
+    kept, settled = world.credit(other), world.credit(world.owner)
+    assert kept > 0 and settled > 0 and receipt["workers"] == str(kept + settled)
+    assert receipt["market_fee"] == str(world.credit(world.treasury))
+
+
 def test_job__as_an_object__asks_once_and_looks_again_after_it_acted(shop: Shop) -> None:
     job = shop.client.jobs.open(shop.post(**METERED))
     assert job == shop.client.jobs.open(job.id) and job != job.id and hash(job) == hash(shop.client.jobs.open(job.id))

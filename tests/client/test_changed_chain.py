@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from hearth.base.errors import ChainError
 from hearth.chain.port import Log
+from hearth.client.session import Session
+from hearth.config.settings import Settings
 from hearth.market.network import Network, network_of
 from hearth.market.reads import Market
 from hearth.protocol.types import LOCAL_CHAIN_ID
@@ -65,3 +68,14 @@ def test_check__the_chain_is_as_it_was__a_former_id_is_refused() -> None:
     Market(scripted.chain, replace(scripted.network, deployed_chain_id=LOCAL_CHAIN_ID)).identity.check()
     with pytest.raises(ChainError, match=f"another chain id than {OTHER}"):
         Market(scripted.chain, replace(scripted.network, deployed_chain_id=OTHER)).identity.check()
+
+
+def test_state__chain_has_changed_its_id__is_the_folder_of_before(scripted: ScriptedMarket, tmp_path: Path) -> None:
+    """In another folder nobody would find the names and the journal of the jobs that were posted before."""
+    folders = []
+    for network in (scripted.network, changed(scripted, LOCAL_CHAIN_ID), changed(scripted, None)):
+        session = Session(Settings(home=tmp_path))
+        session.__dict__["network"] = network
+        folders.append(session.state)
+    before, after, other = folders
+    assert before == after != other

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,13 @@ def test_withdraw__credit__to_oneself_or_to_another(shop: Shop) -> None:
     assert shop.world.credit(to_checksum_address(shop.market.dev)) == 0
     error = refused(wallet.withdraw, "NO_CREDIT", FundsError)
     assert "there is nothing to withdraw" in error.message
+
+
+def test_withdraw__one_base_unit_more_than_the_credit__is_refused_and_nothing_is_sent(shop: Shop) -> None:
+    owed, sent = credit(shop), len(shop.market.chain.sent)
+    amount = f"{Decimal(owed + 1).scaleb(-18):f}"
+    error = refused(lambda: shop.client.wallet.withdraw(amount=amount), "NO_CREDIT", FundsError)
+    assert error.details["credit"] == str(owed) and len(shop.market.chain.sent) == sent
 
 
 def test_withdraw__without_coin_for_gas__is_refused(shop: Shop) -> None:

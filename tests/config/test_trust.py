@@ -231,6 +231,14 @@ def test_trust_files__then__both_are_used_without_a_question(place: Place) -> No
     assert place.questions(there=False) == 0
 
 
+def test_knows__path_and_content_in_a_row_are_those_of_a_known_file__is_another_one(place: Place) -> None:
+    """Profit: a harmless file that somebody vouched for makes one beside it known that nobody has seen."""
+    trust = Trust(place.home)
+    trust.record(place.results / "net.json", b'.bak{"a":1}')
+    assert trust.knows(place.results / "net.json", b'.bak{"a":1}')
+    assert not trust.knows(place.results / "net.json.bak", b'{"a":1}')
+
+
 def test_record__the_folder_of_what_is_known__is_the_users_alone(place: Place) -> None:
     Trust(place.home).record(place.evil, b"x")
     assert (place.home / "known").stat().st_mode & 0o777 == 0o700

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hearth.base import peer
-from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDown
+from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import (
@@ -135,6 +135,23 @@ def test_strangers__bytes_that_lie__are_refused_and_their_gateway_asked_no_more(
         with pytest.raises(StoreDown, match="no gateway of node 3 is asked any more") as caught:
             alone.get_block(CID)
     assert lies.count == 2 and caught.value.retryable
+
+
+def test_strangers__block_that_is_too_large__its_gateway_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a cheat gains by too many bytes: they are read once, and not until he has failed often enough."""
+    asked: list[Cid] = []
+
+    def swollen(gateway: Store, cid: Cid, timeout: float) -> bytes:
+        asked.append(cid)
+        raise TooLarge("too many bytes for one block")
+
+    monkeypatch.setattr(provider_gateways.GatewayStore, "get_block", swollen)
+    store = named(["http://127.0.0.1:9"])
+    with pytest.raises(TooLarge):
+        store.get_block(CID)
+    with pytest.raises(StoreDown, match="no gateway of node 3 is asked any more"):
+        store.get_block(CID)
+    assert asked == [CID]
 
 
 def test_strangers__failure_after_failure__is_asked_no_more_and_absence_is_none() -> None:
