@@ -238,7 +238,7 @@ DUE = ("fresh", "proposed", *DUE_STATES, "waits", "over")
 
 @st.composite
 def due_unit(draw: st.DrawFn, kind: str) -> UnitRow:
-    """Return a unit about which something is to be done now."""
+    """Return a unit about which something is to be done now, or in a second."""
     if kind in ("fresh", "over"):
         return open_unit()
     if kind == "waits":
@@ -247,7 +247,7 @@ def due_unit(draw: st.DrawFn, kind: str) -> UnitRow:
     if kind == "proposed":
         best = Best(payee=OTHER, node=number, key=draw(st.sampled_from([1, 1 << 40])))
         return replace(open_unit(mark=NOW + draw(st.sampled_from([4, 8, 60])), rate=RATE), best=best)
-    mark = NOW - draw(st.sampled_from([0, 1, 60, 900, 4_000]))
+    mark = NOW - draw(st.sampled_from([0, -1, 1, 900, 4_000]))
     ended = Outcome.OK if kind == "submitted" else Outcome.NONE
     return UnitRow(0, Unit(state=DUE_STATES[kind], node=number, started=NOW - 5_000, mark=mark, outcome=ended))
 
@@ -266,7 +266,8 @@ def due_job(draw: st.DrawFn, number: int, kind: str) -> JobRow:
     lasts = formulas.lease_seconds(base) + formulas.grace(base)
     base = replace(base, deadline=NOW + lasts + draw(st.sampled_from(spare)))
     listed = tuple(draw(some_parents)) if kind == "waits" else ()
-    header, rows = None, (draw(due_unit(kind)),)
+    header = None
+    rows: tuple[UnitRow, ...] = (draw(due_unit(kind)),)
     if array:  # of one that is fresh, over or waits no lease is touched
         rows = () if kind in ("fresh", "over", "waits") else rows
         header = Header(waiting=bool(listed), touched=len(rows), opened=NOW - 500, leases=base.leases)
