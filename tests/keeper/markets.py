@@ -1,4 +1,9 @@
-"""Hypothesis strategies for whole markets: small fleets and jobs in every state, around one point in time."""
+"""Hypothesis strategies for whole markets: small fleets and jobs in every state, around one point in time.
+
+Fields that are drawn each for itself hardly ever make up a market in which a keeper has something to do. So most jobs
+are drawn as ones about which something is to be done, and most nodes as ones that fit. Few of Hypothesis' examples are
+independent of each other, so that each market has several kinds of jobs.
+"""
 
 from __future__ import annotations
 
@@ -119,10 +124,15 @@ def parent(number: int, condition: Condition = Condition.SUCCESS) -> Parent:
     return Parent(JobId((1_000 + number).to_bytes(32, "big")), condition)
 
 
-some_parents = st.lists(st.builds(parent, st.integers(0, 3), st.sampled_from(Condition)), min_size=1, max_size=4)
-some_parent_words = st.dictionaries(
-    st.integers(0, 3).map(lambda number: parent(number).job),
-    st.builds(ParentWord, st.sampled_from(JOB_WORDS), st.sampled_from([0, NOW - 30, NOW - 3, NOW])),
+some_parents = st.lists(st.builds(parent, st.integers(0, 3), st.sampled_from(Condition)), min_size=1, max_size=2)
+some_parent_word = st.builds(
+    ParentWord, st.sampled_from([*JOB_WORDS, *[WELL] * 6]), st.sampled_from([0, NOW - 30, NOW - 3, NOW])
+)
+all_parent_words = st.fixed_dictionaries({parent(number).job: some_parent_word for number in range(4)})
+some_parent_words = st.one_of(
+    all_parent_words,
+    all_parent_words.map(dict),
+    st.dictionaries(st.integers(0, 3).map(lambda number: parent(number).job), some_parent_word),
 )
 
 
@@ -135,32 +145,55 @@ moments = st.sampled_from([-100_000, -901, -900, -899, -61, -60, -59, -13, -12, 
 
 
 @st.composite
-def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
-    made = []
-    for number in range(1, draw(st.integers(1, 6)) + 1):
-        made.append(
-            node(
-                number,
-                operator="0x" + "aa" * 20 if draw(st.integers(0, 9)) == 0 else f"0x{number + 0x200:040x}",
-                stake=draw(st.sampled_from([0, 99, 100, 500, 9_000, 10**12])),
-                cores=draw(st.sampled_from([0, 1, 4])),
-                ask=draw(st.sampled_from([0, 1, 5, 9, 10, 11])) * RATE,
-                slots=draw(st.integers(1, 3)),
-                beat=draw(st.sampled_from([0, NOW - 900, NOW - 899, NOW - 10, NOW - 10, NOW - 10, NOW])),
-                busy=draw(st.integers(0, 2)),
-                bond=draw(st.sampled_from([0, 0, 100])),
-                r=draw(st.integers(0, 30 << 20)),
-                s=draw(st.integers(0, 3 << 20)),
-                seasoned=draw(st.booleans()),
-                status=NodeFlag(draw(st.sampled_from([0, 0, 0, 1, 2, 3]))),
-                quarantine=draw(st.sampled_from([0, 0, 0, NOW + 1])),
-            )
-        )
-    return tuple(made)
+def fitting_node(draw: st.DrawFn, number: int) -> Node:
+    """Return a live node with stake, a free slot, and an offer that fits any job but some that ask for a season."""
+    slots = draw(st.integers(1, 3))
+    return node(
+        number,
+        stake=10**12,
+        cores=draw(st.sampled_from([1, 4])),
+        ask=draw(st.sampled_from([1, 5, 9])) * RATE,
+        slots=slots,
+        busy=draw(st.integers(0, slots - 1)),
+        s=draw(st.integers(0, 3 << 20)),
+        seasoned=draw(st.sampled_from([True, True, False])),
+    )
 
 
 @st.composite
-def some_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
+def silent_node(draw: st.DrawFn, number: int) -> Node:
+    """Return a node that runs something and fell silent."""
+    return node(number, stake=10**12, busy=draw(st.integers(1, 2)), beat=NOW - draw(st.sampled_from([900, 960, 5_000])))
+
+
+@st.composite
+def wild_node(draw: st.DrawFn, number: int) -> Node:
+    return node(
+        number,
+        operator="0x" + "aa" * 20 if draw(st.integers(0, 9)) == 0 else f"0x{number + 0x200:040x}",
+        stake=draw(st.sampled_from([0, 99, 100, 500, 9_000, 10**12])),
+        cores=draw(st.sampled_from([0, 1, 4])),
+        ask=draw(st.sampled_from([0, 1, 5, 9, 10, 11])) * RATE,
+        slots=draw(st.integers(1, 3)),
+        beat=draw(st.sampled_from([0, NOW - 900, NOW - 899, NOW - 10, NOW - 10, NOW - 10, NOW])),
+        busy=draw(st.integers(0, 2)),
+        bond=draw(st.sampled_from([0, 0, 100])),
+        r=draw(st.integers(0, 30 << 20)),
+        s=draw(st.integers(0, 3 << 20)),
+        seasoned=draw(st.booleans()),
+        status=NodeFlag(draw(st.sampled_from([0, 0, 0, 1, 2, 3]))),
+        quarantine=draw(st.sampled_from([0, 0, 0, NOW + 1])),
+    )
+
+
+@st.composite
+def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
+    kinds = draw(st.permutations([*[fitting_node] * 3, silent_node, wild_node, wild_node]))
+    return tuple(draw(kind(number)) for number, kind in enumerate(kinds[: draw(st.integers(2, 6))], 1))
+
+
+@st.composite
+def wild_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
     state = State(draw(st.sampled_from([2, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10])))
     mark = NOW + draw(moments)
     best, own = Best(), False
@@ -198,8 +231,52 @@ def some_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
     )
 
 
+DUE_STATES = {"runs": State.RUNNING, "closing": State.CLOSING, "submitted": State.SUBMITTED}
+DUE = ("fresh", "proposed", *DUE_STATES, "waits", "over")
+"""Kinds of jobs about which something is to be done."""
+
+
 @st.composite
-def some_job(draw: st.DrawFn, number: int) -> JobRow:
+def due_unit(draw: st.DrawFn, kind: str) -> UnitRow:
+    """Return a unit about which something is to be done now, or in a second."""
+    if kind in ("fresh", "over"):
+        return open_unit()
+    if kind == "waits":
+        return UnitRow(0, Unit(state=State.BLOCKED, started=NOW - 100))
+    number = NodeId(draw(st.integers(1, 6)))
+    if kind == "proposed":
+        best = Best(payee=OTHER, node=number, key=draw(st.sampled_from([1, 1 << 40])))
+        return replace(open_unit(mark=NOW + draw(st.sampled_from([4, 8, 60])), rate=RATE), best=best)
+    mark = NOW - draw(st.sampled_from([0, -1, 1, 900, 4_000]))
+    ended = Outcome.OK if kind == "submitted" else Outcome.NONE
+    return UnitRow(0, Unit(state=DUE_STATES[kind], node=number, started=NOW - 5_000, mark=mark, outcome=ended))
+
+
+@st.composite
+def due_job(draw: st.DrawFn, number: int, kind: str) -> JobRow:
+    """Return a job about which something is to be done now, for a fee that may pay its gas."""
+    array = draw(st.booleans())
+    base = terms(
+        salt=number,
+        units=draw(st.sampled_from([3, 9])) if array else 1,
+        keeper_fee=draw(st.sampled_from([10**8, 10**6, 1_000])),
+        flags=TermsFlag(draw(st.sampled_from([4, 4, 0]))),
+    )
+    spare = {"over": [-1, -60, -700], "waits": [80_000, 80_000, 2]}.get(kind, [80_000])
+    lasts = formulas.lease_seconds(base) + formulas.grace(base)
+    base = replace(base, deadline=NOW + lasts + draw(st.sampled_from(spare)))
+    listed = tuple(draw(some_parents)) if kind == "waits" else ()
+    header = None
+    rows: tuple[UnitRow, ...] = (draw(due_unit(kind)),)
+    if array:  # of one that is fresh, over or waits no lease is touched
+        rows = () if kind in ("fresh", "over", "waits") else rows
+        header = Header(waiting=bool(listed), touched=len(rows), opened=NOW - 500, leases=base.leases)
+    record = draw(st.sampled_from([Record(), Record(5)]))
+    return JobRow(JobId(number.to_bytes(32, "big")), base, rows, header, NOW - 500, record, listed)
+
+
+@st.composite
+def wild_job(draw: st.DrawFn, number: int) -> JobRow:
     array, metered = draw(st.booleans()), draw(st.booleans())
     base = terms(
         salt=number,
@@ -216,13 +293,13 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
     waits = bool(listed) and draw(st.booleans())
     if array:
         touched = draw(st.integers(0, 0 if waits else 3 if base.units > 2 else 2))
-        rows = tuple(draw(some_unit(i, metered)) for i in range(min(touched, base.units)))
+        rows = tuple(draw(wild_unit(i, metered)) for i in range(min(touched, base.units)))
         closed = not waits and draw(st.integers(0, 4)) == 0
         header = Header(closed=closed, waiting=waits, touched=len(rows), opened=NOW - 500, leases=base.leases)
     elif waits:
         rows = (UnitRow(0, Unit(state=State.BLOCKED, started=NOW - draw(st.sampled_from([3, 100])))),)
     else:
-        rows = (draw(some_unit(0, metered)),)
+        rows = (draw(wild_unit(0, metered)),)
     since = NOW - draw(st.integers(0, 500))
     record, job_id = draw(some_record), JobId(number.to_bytes(32, "big"))
     return JobRow(job_id, base, rows, header, since, record, tuple(listed))
@@ -234,10 +311,14 @@ some_record = st.builds(
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn, kinds: tuple[str, ...] = (*DUE, "wild")) -> Case:
+    """Return a market with three to five of these kinds of jobs, in which most nodes fit."""
     nodes = draw(some_nodes())
-    jobs = tuple(draw(some_job(i)) for i in range(1, draw(st.integers(1, 4)) + 1))
-    price = draw(st.sampled_from([0, 0, 1, 50]))
-    known = draw(st.dictionaries(st.sampled_from([node.id for node in nodes]), some_record))
-    fee = draw(st.sampled_from([0, 5, 10**6]))
+    drawn = draw(st.permutations(kinds))[: draw(st.integers(3, 5))]
+    jobs = tuple(
+        draw(wild_job(number) if kind == "wild" else due_job(number, kind)) for number, kind in enumerate(drawn, 1)
+    )
+    price = draw(st.sampled_from([0, 1, 50]))
+    known = draw(st.dictionaries(st.sampled_from([node.id for node in nodes]), some_record, min_size=1, max_size=3))
+    fee = draw(st.sampled_from([10**6, 10**6, 5, 0]))
     return case_of(nodes, jobs, gas_price=price, fee=fee, records=known, parents=draw(some_parent_words))

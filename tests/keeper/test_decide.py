@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -174,98 +175,158 @@ def reason_for(said: list[Action | Skip], name: str) -> str:
     return skip.reason
 
 
-@given(cases(), configs)
-def test_decide__any_market__emits_nothing_that_a_guard_refuses(case: Case, config: Config) -> None:
-    seen: set[tuple[bytes, int]] = set()
-    for action in actions_of(decide(case.snapshot, config, NOW)):
-        assert refusal(action, case, NOW) == ""
-        if isinstance(action, Propose):  # a lease beyond the next needs the ones before it, in order
-            row = next(row for row in case.snapshot.jobs if row.id == action.job)
-            touched = row.header.touched if row.header else 1
-            if action.index > touched:
-                assert action.follows
-                assert (action.job, action.index - 1) in seen
-            seen.add((action.job, action.index))
+KINDS = {"propose", "improve", "reclaim", "expire", "unlock", "close", "settle", "check_liveness"}
+"""All that a keeper does."""
+
+# Each property below is looked at in an inner function, and then at what came about in its examples: of actions that
+# none of them has, it would prove nothing.
 
 
-@given(cases(), configs)
-def test_decide__any_market__names_everything_once_with_a_reason(case: Case, config: Config) -> None:
-    said = decide(case.snapshot, config, NOW)
-    named: list[str] = []
-    for one in said:
-        if isinstance(one, Skip):
-            assert one.reason
-            named.append(one.id)
-        else:
-            named.extend(one.ids)
-    assert len(named) == len(set(named))
-    for row in case.snapshot.jobs:
-        for unit in row.units:
-            assert (unit_id(row.id, unit.index) in named) == (not unit.unit.state.terminal)
-        header = row.header
-        if header and not header.closed and header.touched < row.terms.leases:
-            assert {unit_id(row.id, header.touched), unit_id(row.id, ALL)} & set(named)
-    for one_node in case.nodes:
-        hot = one_node.state
-        silent = hot.beat != 0 and hot.beat + IMMUTABLES.dead_after <= NOW
-        silent &= not hot.status & (NodeFlag.LAPSED | NodeFlag.EXITING)
-        rests = any(isinstance(one, Rest) and one.id == node_id(one_node.id) for one in said)
-        assert (node_id(one_node.id) in named) == (silent or rests)
-        assert not (silent and rests)
+def test_decide__any_market__emits_nothing_that_a_guard_refuses() -> None:
+    met: Counter[str] = Counter()
+
+    @given(cases(), configs)
+    def look(case: Case, config: Config) -> None:
+        seen: set[tuple[bytes, int]] = set()
+        for action in actions_of(decide(case.snapshot, config, NOW)):
+            met[action.kind] += 1
+            assert refusal(action, case, NOW) == ""
+            if isinstance(action, Propose):  # a lease beyond the next needs the ones before it, in order
+                row = next(row for row in case.snapshot.jobs if row.id == action.job)
+                touched = row.header.touched if row.header else 1
+                if action.index > touched:
+                    met["follows"] += 1
+                    assert action.follows
+                    assert (action.job, action.index - 1) in seen
+                seen.add((action.job, action.index))
+
+    look()
+    assert not {*KINDS, "follows"} - met.keys()
 
 
-@given(cases(), configs, st.randoms(use_true_random=False))
-def test_decide__rows_in_any_order__same_result(case: Case, config: Config, shuffle: random.Random) -> None:
-    first = decide(case.snapshot, config, NOW)
-    jobs = [replace(row, units=tuple(shuffle.sample(row.units, len(row.units)))) for row in case.snapshot.jobs]
-    shuffle.shuffle(jobs)
-    assert decide(replace(case.snapshot, jobs=tuple(jobs)), config, NOW) == first
+def test_decide__any_market__names_everything_once_with_a_reason() -> None:
+    met: Counter[str] = Counter()
+
+    @given(cases(), configs)
+    def look(case: Case, config: Config) -> None:
+        said = decide(case.snapshot, config, NOW)
+        named: list[str] = []
+        for one in said:
+            if isinstance(one, Skip):
+                met[type(one).__name__] += 1
+                assert one.reason
+                named.append(one.id)
+            else:
+                met[one.kind] += 1
+                named.extend(one.ids)
+        assert len(named) == len(set(named))
+        for row in case.snapshot.jobs:
+            for unit in row.units:
+                assert (unit_id(row.id, unit.index) in named) == (not unit.unit.state.terminal)
+            header = row.header
+            if header and not header.closed and header.touched < row.terms.leases:
+                assert {unit_id(row.id, header.touched), unit_id(row.id, ALL)} & set(named)
+        for one_node in case.nodes:
+            hot = one_node.state
+            silent = hot.beat != 0 and hot.beat + IMMUTABLES.dead_after <= NOW
+            silent &= not hot.status & (NodeFlag.LAPSED | NodeFlag.EXITING)
+            rests = any(isinstance(one, Rest) and one.id == node_id(one_node.id) for one in said)
+            met["rests"] += rests
+            assert (node_id(one_node.id) in named) == (silent or rests)
+            assert not (silent and rests)
+
+    look()
+    assert met["rests"]
+    assert not {*KINDS, "Skip", "Rest"} - met.keys()
 
 
-@given(cases(), configs)
-def test_decide__paid_market__never_acts_below_its_allowed_loss(case: Case, config: Config) -> None:
-    for action in actions_of(decide(case.snapshot, config, NOW)):
-        cost = config.cost_of(action.gas, case.snapshot.gas_price)
-        assert action.reward - cost >= -config.max_loss
+def test_decide__rows_in_any_order__same_result() -> None:
+    met: Counter[str] = Counter()
+
+    @given(cases(), configs, st.randoms(use_true_random=False))
+    def look(case: Case, config: Config, shuffle: random.Random) -> None:
+        first = decide(case.snapshot, config, NOW)
+        jobs = [replace(row, units=tuple(shuffle.sample(row.units, len(row.units)))) for row in case.snapshot.jobs]
+        shuffle.shuffle(jobs)
+        if tuple(jobs) != case.snapshot.jobs:
+            met.update(one.kind for one in actions_of(first))
+        assert decide(replace(case.snapshot, jobs=tuple(jobs)), config, NOW) == first
+
+    look()
+    assert not KINDS - met.keys()
 
 
-@given(cases())
-def test_decide__proposals__name_the_node_that_a_plain_loop_names(case: Case) -> None:
-    """Before any slot is reserved, the first proposal of a cycle is for the winner of the whole fleet."""
-    said = actions_of(decide(case.snapshot, FREE, NOW))
-    first = next((one for one in said if isinstance(one, Propose)), None)
-    reserved = any(
-        formulas.has_live_proposal(row.terms, unit.unit, NOW) for row in case.snapshot.jobs for unit in row.units
-    )
-    if first is None or reserved:
-        return
-    row = next(row for row in case.snapshot.jobs if row.id == first.job)
-    touched = row.header.touched if row.header else 1
-    unit = UnitRow(first.index, Unit(state=State.OPEN)) if first.index >= touched else _row(row, first.index)
-    want = plain.winner(case.nodes, row.terms, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
-    assert want is not None
-    assert (first.node, first.key) == (want.node, want.key)
+def test_decide__paid_market__never_acts_below_its_allowed_loss() -> None:
+    met: Counter[str] = Counter()
+
+    @given(cases(), configs, st.sampled_from([1, 50]), st.sampled_from([0, 0, 10**5]))
+    def look(case: Case, config: Config, price: int, loss: int) -> None:
+        config = replace(config, max_loss=loss)
+        for action in actions_of(decide(replace(case.snapshot, gas_price=price), config, NOW)):
+            met[action.kind] += 1
+            assert action.reward - config.cost_of(action.gas, price) >= -loss
+
+    look()
+    assert not KINDS - met.keys()
 
 
-@given(cases(), configs)
-def test_decide__any_market__unlocks_once_what_its_parents_let_it_and_what_pays(case: Case, config: Config) -> None:
-    said, seen = decide(case.snapshot, config, NOW), case.snapshot.parents
-    unlocks = [one for one in said if isinstance(one, Unlock)]
-    wanted = []
-    for row in case.snapshot.jobs:
-        if not row.waits or any(one.job not in seen for one in row.parents):
-            continue
-        index = ALL if row.header else 0
-        opened = row.header.opened if row.header else row.units[0].unit.started
-        turn = max([opened, *(seen[one.job].since for one in row.parents)])
-        turn += config.delay_of(unit_id(row.id, index))
-        in_time = formulas.has_time(row.terms, NOW + config.latency)
-        pays = config.is_worth(row.terms.keeper_fee, unlocking_gas(len(row.parents)), case.snapshot.gas_price)
-        ends = progress(row.parents, [seen[one.job].word for one in row.parents])
-        if ends is not Progress.WAITS and in_time and pays and turn <= NOW:
-            wanted.append((row.id, index, ends is Progress.OPENS))
-    assert sorted((one.job, one.index, one.opens) for one in unlocks) == sorted(wanted)
-    assert all(one.reward == _job(case, one).terms.keeper_fee for one in unlocks)
+def test_decide__proposals__name_the_node_that_a_plain_loop_names() -> None:
+    """Of nobody's record, and before any slot is reserved, a cycle's first proposal is for the whole fleet's winner."""
+    met: Counter[str] = Counter()
+
+    @given(cases())
+    def look(case: Case) -> None:
+        jobs = tuple(
+            replace(row, record=Record(), units=tuple(replace(unit, own=False) for unit in row.units))
+            for row in case.snapshot.jobs
+        )
+        said = actions_of(decide(replace(case.snapshot, jobs=jobs, records={}), FREE, NOW))
+        first = next((one for one in said if isinstance(one, Propose)), None)
+        reserved = any(formulas.has_live_proposal(row.terms, unit.unit, NOW) for row in jobs for unit in row.units)
+        if first is None or reserved:
+            return
+        row = next(row for row in jobs if row.id == first.job)
+        touched = row.header.touched if row.header else 1
+        unit = UnitRow(first.index, Unit(state=State.OPEN)) if first.index >= touched else _row(row, first.index)
+        fits = [one for one in case.nodes if not formulas.fit(row.terms, unit.unit, unit.best, one, NOW, IMMUTABLES)]
+        met["one fits" if len(fits) == 1 else "several fit"] += 1
+        met["untouched" if first.index >= touched else "touched"] += 1
+        want = plain.winner(case.nodes, row.terms, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
+        assert want is not None
+        assert (first.node, first.key) == (want.node, want.key)
+
+    look()
+    assert met.keys() == {"one fits", "several fit", "untouched", "touched"}
+
+
+def test_decide__any_market__unlocks_once_what_its_parents_let_it_and_what_pays() -> None:
+    met: Counter[str] = Counter()
+
+    @given(cases(("waits", "waits", "waits", "wild", "wild")), configs)
+    def look(case: Case, config: Config) -> None:
+        said, seen = decide(case.snapshot, config, NOW), case.snapshot.parents
+        unlocks = [one for one in said if isinstance(one, Unlock)]
+        wanted = []
+        for row in case.snapshot.jobs:
+            if not row.waits or any(one.job not in seen for one in row.parents):
+                continue
+            index = ALL if row.header else 0
+            opened = row.header.opened if row.header else row.units[0].unit.started
+            turn = max([opened, *(seen[one.job].since for one in row.parents)])
+            turn += config.delay_of(unit_id(row.id, index))
+            in_time = formulas.has_time(row.terms, NOW + config.latency)
+            pays = config.is_worth(row.terms.keeper_fee, unlocking_gas(len(row.parents)), case.snapshot.gas_price)
+            ends = progress(row.parents, [seen[one.job].word for one in row.parents])
+            if ends is not Progress.WAITS and in_time and pays and turn <= NOW:
+                met[f"{ends.name} {'an array' if row.header else 'a unit'}"] += 1
+                wanted.append((row.id, index, ends is Progress.OPENS))
+            else:
+                met["left"] += 1
+        assert sorted((one.job, one.index, one.opens) for one in unlocks) == sorted(wanted)
+        assert all(one.reward == _job(case, one).terms.keeper_fee for one in unlocks)
+
+    look()
+    assert met.keys() == {"OPENS an array", "OPENS a unit", "FAILS an array", "FAILS a unit", "left"}
 
 
 def _job(case: Case, action: Unlock) -> JobRow:
