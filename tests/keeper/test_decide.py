@@ -182,6 +182,7 @@ KINDS = {"propose", "improve", "reclaim", "expire", "unlock", "close", "settle",
 # none of them has, it would prove nothing.
 
 
+@pytest.mark.hypothesis
 def test_decide__any_market__emits_nothing_that_a_guard_refuses() -> None:
     met: Counter[str] = Counter()
 
@@ -204,6 +205,7 @@ def test_decide__any_market__emits_nothing_that_a_guard_refuses() -> None:
     assert not {*KINDS, "follows"} - met.keys()
 
 
+@pytest.mark.hypothesis
 def test_decide__any_market__names_everything_once_with_a_reason() -> None:
     met: Counter[str] = Counter()
 
@@ -240,6 +242,7 @@ def test_decide__any_market__names_everything_once_with_a_reason() -> None:
     assert not {*KINDS, "Skip", "Rest"} - met.keys()
 
 
+@pytest.mark.hypothesis
 def test_decide__rows_in_any_order__same_result() -> None:
     met: Counter[str] = Counter()
 
@@ -256,6 +259,7 @@ def test_decide__rows_in_any_order__same_result() -> None:
     assert not KINDS - met.keys()
 
 
+@pytest.mark.hypothesis
 def test_decide__paid_market__never_acts_below_its_allowed_loss() -> None:
     met: Counter[str] = Counter()
 
@@ -270,6 +274,7 @@ def test_decide__paid_market__never_acts_below_its_allowed_loss() -> None:
     assert not KINDS - met.keys()
 
 
+@pytest.mark.hypothesis
 def test_decide__proposals__name_the_node_that_a_plain_loop_names() -> None:
     """Of nobody's record, and before any slot is reserved, a cycle's first proposal is for the whole fleet's winner."""
     met: Counter[str] = Counter()
@@ -299,6 +304,7 @@ def test_decide__proposals__name_the_node_that_a_plain_loop_names() -> None:
     assert met.keys() == {"one fits", "several fit", "untouched", "touched"}
 
 
+@pytest.mark.hypothesis
 def test_decide__any_market__unlocks_once_what_its_parents_let_it_and_what_pays() -> None:
     met: Counter[str] = Counter()
 
