@@ -1045,17 +1045,19 @@ def test_decide__credit_above_threshold__withdraws_once() -> None:
 
 @pytest.mark.parametrize(("bonds", "claims"), [(2, 2), (1.5, 1), (1, 1), (0.5, 0)])
 @pytest.mark.parametrize("flying", [False, True])
+@pytest.mark.parametrize("window", [0, 12])
 def test_decide__stake_for_so_many_bonds__takes_no_more_units_than_it_covers(
-    bonds: float, claims: int, flying: bool
+    bonds: float, claims: int, flying: bool, window: int
 ) -> None:
     """What is decided at one look, or is on its way, binds its stake as what the chain has does."""
     bond = formulas.bond(TERMS)
     flights = (Flight(Kind.CLAIM, JobId(b"\xcc" * 32), 0, bond),) if flying else ()
     stake = NODE.stake - int(bonds * bond) - (bond if flying else 0)
     node = replace(NODE, state=replace(NODE.state, bond=stake))
-    other = replace(job_of(OPEN), id=JobId(b"\xbb" * 32))
-    found = decide(snapshot_of(job_of(OPEN), other, node=node, flights=flights), CONFIG, NOW)
-    assert len([step for step in found if isinstance(step, Claim)]) == claims
+    one = job_of(OPEN, match_window=window)
+    other = replace(one, id=JobId(b"\xbb" * 32))
+    found = decide(snapshot_of(one, other, node=node, flights=flights), CONFIG, NOW)
+    assert len([step for step in found if isinstance(step, Propose if window else Claim)]) == claims
     assert [step.reason for step in found if isinstance(step, Skip)] == [Gate.STAKE_SHORT] * (2 - claims)
 
 
