@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -1040,6 +1043,39 @@ def test_decide__credit_above_threshold__withdraws_once() -> None:
     assert decide(replace(rich, flights=(Flight(Kind.WITHDRAW),)), collects, NOW) == []
 
 
+@pytest.mark.parametrize(("bonds", "claims"), [(2, 2), (1.5, 1), (1, 1), (0.5, 0)])
+@pytest.mark.parametrize("flying", [False, True])
+@pytest.mark.parametrize("window", [0, 12])
+def test_decide__stake_for_so_many_bonds__takes_no_more_units_than_it_covers(
+    bonds: float, claims: int, flying: bool, window: int
+) -> None:
+    """What is decided at one look, or is on its way, binds its stake as what the chain has does."""
+    bond = formulas.bond(TERMS)
+    flights = (Flight(Kind.CLAIM, JobId(b"\xcc" * 32), 0, bond),) if flying else ()
+    stake = NODE.stake - int(bonds * bond) - (bond if flying else 0)
+    node = replace(NODE, state=replace(NODE.state, bond=stake))
+    one = job_of(OPEN, match_window=window)
+    other = replace(one, id=JobId(b"\xbb" * 32))
+    found = decide(snapshot_of(one, other, node=node, flights=flights), CONFIG, NOW)
+    assert len([step for step in found if isinstance(step, Propose if window else Claim)]) == claims
+    assert [step.reason for step in found if isinstance(step, Skip)] == [Gate.STAKE_SHORT] * (2 - claims)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"submitters": frozenset({"0x" + "44" * 20})},
+        {"submitters": frozenset()},
+        {"submitters_refused": frozenset({TERMS.submitter})},
+    ],
+)
+def test_decide__held_unit_of_a_submitter_who_is_allowed_no_more__is_run_all_the_same(rule: dict[str, Any]) -> None:
+    """Its bond is at stake, whatever the settings say by then."""
+    held = snapshot_of(job_of(RUNNING), node=busy(1))
+    assert reason(snapshot_of(job_of(OPEN)), replace(CONFIG, **rule)) == Reason.SUBMITTER_REFUSED
+    assert only(held, replace(CONFIG, **rule)) == only(held) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
+
+
 # ---- one unit by hand ----
 
 HAND = replace(CONFIG, target=Target(ID))
@@ -1128,6 +1164,15 @@ def test_outlook__unit_that_is_not_held__says_what_keeps_the_node_from_it(
         assert found.job == ID and (index is None or found.index in (index, None))
 
 
+@pytest.mark.parametrize("rising", [0, 1])
+def test_outlook__price_that_has_yet_to_rise__is_said_before_what_keeps_the_node_from_another_unit(rising: int) -> None:
+    """Whichever unit the lot puts first: the node waits for the one that it will have."""
+    fresh, excluded = replace(OPEN, started=NOW), replace(OPEN, node=ME)
+    job = array(*((fresh, excluded) if rising == 0 else (excluded, fresh)), touched=5)
+    dear = replace(job, terms=replace(job.terms, ceiling=2 * 10**15))
+    assert outlook(snapshot_of(dear), CONFIG, Target(ID), NOW) == Skip(ID, rising, Reason.AWAITS_PRICE, "10 s")
+
+
 def test_explain__unknown_job__says_so() -> None:
     found = explain(snapshot_of(job_of(OPEN)), CONFIG, JobId(b"\x01" * 32), NOW)
     assert isinstance(found[0], Skip) and found[0].name == "not_watched"
@@ -1189,41 +1234,123 @@ def jobs(draw: st.DrawFn, job: JobId) -> Job:
     return Job(job, replace(terms, units=5, replicas=1), leases, header, spec)
 
 
+def evenly(choices: Sequence[Any]) -> st.SearchStrategy[Any]:
+    """Draw each choice about as often: by itself, hypothesis goes on with one for many examples."""
+    return st.integers(0, 1 << 32).map(lambda seed: Random(seed).choice(choices))
+
+
+FRESH = replace(OPEN, started=NOW - 100)
+LONG = replace(RUNNING, started=NOW - 300)
+BROUGHT = (Stage.GATHERING, Stage.GATHERED)
+COURSES: tuple[tuple[Unit, Best, dict[str, object], tuple[Stage | None, ...]], ...] = (
+    (FRESH, Best(), {}, (None,)),
+    (replace(FRESH, attempts=1, node=OTHER), Best(), {}, (None,)),
+    (FRESH, Best(), {"match_window": 12}, (None,)),
+    (replace(FRESH, mark=NOW + 9, rate=10**15), Best(node=OTHER, key=1), {"match_window": 12}, (None,)),
+    (replace(FRESH, mark=NOW + 9, rate=10**15), Best(node=ME, key=1), {"match_window": 12}, (None, None, *BROUGHT)),
+    (replace(FRESH, mark=NOW - 9, rate=10**15), Best(node=ME, key=1), {"match_window": 12}, (Stage.GATHERED,)),
+    (replace(FRESH, mark=NOW - 30, rate=10**15), Best(node=ME, key=1), {"match_window": 12}, (None, *BROUGHT)),
+    (RUNNING, Best(), {}, (None, Stage.GATHERED, Stage.WORKING)),
+    (RUNNING, Best(), {}, (Stage.DONE,)),
+    (RUNNING, Best(), {}, (Stage.REFUSED, Stage.BROKEN)),
+    (LONG, Best(), {}, (Stage.REFUSED,)),
+    (LONG, Best(), {}, (Stage.BROKEN, Stage.REFUSED, Stage.DONE)),
+    (replace(RUNNING, flags=UnitFlag.FRESH), Best(), {}, (Stage.DONE, Stage.DONE, Stage.WORKING)),
+    (RUNNING, Best(), {"judge": JUDGE, "challenge_window": 60}, (Stage.DONE,)),
+    (replace(RUNNING, state=State.CLOSING, mark=NOW + 60), Best(), {}, (Stage.WORKING,)),
+    (replace(RUNNING, state=State.CLOSING, mark=NOW + 60), Best(), {}, (Stage.DONE, None)),
+    (replace(RUNNING, state=State.CLOSING, mark=NOW - 1), Best(), {}, (Stage.WORKING, None)),
+    (replace(RUNNING, state=State.SUBMITTED, mark=NOW - 9), Best(), {}, (None, Stage.WORKING, Stage.DONE)),
+)
+"""Units as they come about, with what was proposed for them, their job's terms, and how far this machine may be."""
+
+
 @st.composite
-def snapshots(draw: st.DrawFn) -> Snapshot:
-    watched = tuple(draw(jobs(job)) for job in draw(st.lists(ids, unique=True, max_size=5)))
+def courses(draw: st.DrawFn, job: JobId, course: int) -> tuple[Job, tuple[Execution, ...]]:
+    """Draw a job whose unit, terms and attempt fit each other, as the one unit of it or as one of an array."""
+    unit, best, changes, stages = COURSES[course]
+    several, index, stage = draw(evenly([True, False])), draw(st.integers(0, 2)), draw(evenly(stages))
+    lease = Lease(index if several else 0, unit, best, draw(st.sampled_from([90, 99])))
+    header = (
+        Header(
+            draw(st.integers(0, 4)) == 4, touched=index + draw(st.sampled_from([1, 2, 3])), opened=NOW - 100, leases=5
+        )
+        if several
+        else None
+    )
+    terms = replace(TERMS, **{"billing": Billing.METERED, **changes}, units=5 if several else 1)  # type: ignore[arg-type]
+    watched = Job(job, terms, (lease,), header, draw(st.sampled_from([WASM, WASM, WASM, WASM, None])))
+    if stage is None:
+        return watched, ()
+    key = LeaseKey(job, lease.index, unit.attempts + (unit.state is State.OPEN))
+    begun, tries = draw(evenly([True, True, False])), draw(evenly([3, 3, 1, 2]))
+    return watched, (Execution(key, stage, Outcome.OK, b"\x01" * 32, tries=tries, begun=begun),)
+
+
+@st.composite
+def wild(draw: st.DrawFn, job: JobId) -> tuple[Job, tuple[Execution, ...]]:
+    """Draw a job of any fields, and attempts at any of its units."""
+    watched = draw(jobs(job))
     keys = {
-        LeaseKey(j.id, lease.index, lease.unit.attempts + draw(st.integers(0, lease.unit.state is State.OPEN)))
-        for j in watched
-        for lease in j.leases
+        LeaseKey(job, lease.index, lease.unit.attempts + draw(st.integers(0, lease.unit.state is State.OPEN)))
+        for lease in watched.leases
         if draw(st.booleans())
     }
-    if draw(st.booleans()):
-        keys.add(LeaseKey(draw(ids), draw(st.integers(0, 3)), draw(st.integers(1, 3))))
-    executions = tuple(
+    return watched, tuple(
         Execution(key, draw(st.sampled_from(list(Stage))), Outcome.OK, b"\x01" * 32, tries=draw(st.integers(1, 3)))
         for key in sorted(keys)
     )
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    """Draw jobs of which most run their course, seen by a node that mostly is live and has free slots."""
+    count = draw(evenly([6, 6, 5, 4, 2, 1, 0]))
+    # Each course once at most, and in an even order, so that all come about in few examples. The rest are any jobs.
+    order = Random(draw(st.integers(0, 1 << 32))).sample(range(len(COURSES) + 4), count)
+    drawn = [
+        draw(courses(job, course) if course < len(COURSES) else wild(job))
+        for job, course in zip(
+            draw(st.lists(ids, unique=True, min_size=count, max_size=count)),
+            order,
+            strict=True,
+        )
+    ]
+    watched = tuple(job for job, _ in drawn)
+    found = {one.key: one for _, executions in drawn for one in executions}
+    if draw(st.integers(0, 3)) == 3:
+        stray = LeaseKey(draw(ids), draw(st.integers(0, 3)), draw(st.integers(1, 3)))
+        found.setdefault(stray, Execution(stray, draw(st.sampled_from(list(Stage))), Outcome.OK, b"\x01" * 32))
+    executions = tuple(found[key] for key in sorted(found))
     flights = tuple(
         Flight(draw(st.sampled_from(list(Kind))), draw(ids), draw(st.sampled_from([0, 1, 2, SENTINEL])), 10**9)
-        for _ in range(draw(st.integers(0, 2)))
+        for _ in range(draw(st.sampled_from([0, 0, 0, 1, 2])))
     )
     held = sum(1 for j in watched for le in j.leases if le.unit.state in HELD and le.unit.node == ME)
     node = replace(
         NODE,
-        offer=replace(NODE.offer, slots=draw(st.integers(1, 8))),
+        offer=replace(NODE.offer, slots=draw(st.sampled_from([8, 8, 8, 8, 8, 4, 2, 1]))),
         state=replace(
-            NODE.state, busy=held + draw(st.integers(0, 1)), beat=NOW - draw(st.sampled_from([10, 400, 900]))
+            NODE.state,
+            busy=held + draw(st.sampled_from([0, 0, 1])),
+            beat=NOW - draw(st.sampled_from([10, 10, 10, 400, 400, 400, 900])),
         ),
     )
     return Snapshot(100, NOW, node, MARKET, watched, executions, flights)
 
 
+def all_came_about(seen: Counter[type], kinds: Iterable[type]) -> None:
+    """Fail where an action that a property speaks of came about in none of its examples."""
+    missing = {kind.__name__ for kind in kinds if not seen[kind]}
+    assert not missing, f"in no example: {', '.join(sorted(missing))}"
+
+
 configs = st.builds(
     Config,
     beat_every=st.just(300),
-    hold=st.sampled_from([None, None, None, Reason.PAUSED]),
-    max_slots=st.integers(1, 8),
+    hold=st.sampled_from([None, None, None, None, None, Reason.PAUSED]),
+    max_slots=st.sampled_from([63, 63, 63, 8, 8, 2, 1]),
+    judges=st.sampled_from([{}, {JUDGE: TrustedJudge()}]),
     confirmations=st.sampled_from([0, 3]),
     settle_after=st.sampled_from([0, 500]),
 )
@@ -1248,15 +1375,30 @@ wishes = st.fixed_dictionaries(
 
 
 @pytest.mark.hypothesis
-@given(snapshots(), configs, wishes.filter(bool))
-def test_decide__rule_that_refuses__neither_risks_a_bond_nor_gives_a_lease_back(
-    snapshot: Snapshot, config: Config, rules: dict[str, object]
-) -> None:
+def test_decide__rule_that_refuses__neither_risks_a_bond_nor_gives_a_lease_back() -> None:
     """What a cheat gains: nothing. A rule holds before money moves, and of what is held by then none is asked."""
+    free: Counter[type] = Counter()
+    kept: Counter[type] = Counter()
+
+    @given(snapshots(), configs, wishes.filter(bool))
+    def refuses(snapshot: Snapshot, config: Config, rules: dict[str, object]) -> None:
+        before, after = refused(snapshot, config, rules)
+        free.update(map(type, before))
+        kept.update(map(type, after))
+
+    refuses()
+    all_came_about(free, (Ack, Claim, Gather, Propose, Finish, SubmitResult, StartRun))
+    all_came_about(kept, (StartRun, SubmitResult, Finish, Decline, GiveUp, Settle, Close, Abort, SetAside, Beat))
+
+
+def refused(
+    snapshot: Snapshot, config: Config, rules: dict[str, object]
+) -> tuple[list[Action | Skip], list[Action | Skip]]:
+    """Return what is decided without rules that refuse and with them, which take nothing new and leave the rest."""
     free, bound = (decide(snapshot, one, NOW) for one in (config, replace(config, **rules)))  # type: ignore[arg-type]
     assert not any(isinstance(a, Ack | Claim | Gather | Propose) for a in bound)
     assert not any(a.next for a in bound if isinstance(a, Finish))
-    kept = (StartRun, SubmitResult, Finish, Decline, GiveUp, Settle, Close, Abort, SetAside, Beat, Withdraw)
+    kept = (StartRun, SubmitResult, Finish, Decline, GiveUp, HandIn, Settle, Close, Abort, SetAside, Beat, Withdraw)
     ahead = {e.key for e in snapshot.executions if e.stage in AHEAD}
     before, after = (
         [
@@ -1270,6 +1412,7 @@ def test_decide__rule_that_refuses__neither_risks_a_bond_nor_gives_a_lease_back(
     # What was fetched for a match that is not wanted goes, and no more than that.
     dropped = [{a.attempt for a in found if isinstance(a, Abort)} for found in (free, bound)]
     assert dropped[0] <= dropped[1]
+    return free, bound
 
 
 def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:
@@ -1294,14 +1437,27 @@ def touches(action: Action | Skip) -> LeaseKey | None:
     match action:
         case Gather(key) | StartRun(key) | SubmitResult(key) | Finish(key) | Decline(key) | GiveUp(key):
             return key
-        case Abort(key) | SetAside(key):
+        case Abort(key) | SetAside(key) | HandIn(key):
             return key
     return None
 
 
 @pytest.mark.hypothesis
-@given(snapshots(), configs)
-def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Config) -> None:
+def test_decide__any_snapshot__keeps_its_promises() -> None:
+    seen: Counter[type] = Counter()
+
+    @given(snapshots(), configs)
+    def keeps(snapshot: Snapshot, config: Config) -> None:
+        seen.update(map(type, keep_promises(snapshot, config)))
+
+    keeps()
+    taking = (Ack, Claim, Gather, Propose, ReadSpec)
+    running = (StartRun, SubmitResult, Finish, Decline, GiveUp, HandIn)
+    all_came_about(seen, (*taking, *running, Settle, Close, Abort, SetAside))
+
+
+def keep_promises(snapshot: Snapshot, config: Config) -> list[Action | Skip]:
+    """Return what is decided, which holds all that the rules promise."""
     actions = decide(snapshot, config, NOW)
     note(repr(actions))
     leases = {(j.id, le.index): (j, le) for j in snapshot.jobs for le in j.leases}
@@ -1421,6 +1577,7 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
     for where, (job, lease) in leases.items():
         if lease.unit.state == State.OPEN or LeaseKey(*where, lease.unit.attempts) in own:
             assert where in spoken or job.id in whole
+    return actions
 
 
 @pytest.mark.hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from hearth.protocol.formulas import lease_seconds
 from hearth.protocol.gas import CHECKPOINT_GAS
-from hearth.protocol.types import COIN, Best, Billing, Kept, State, TermsFlag
+from hearth.protocol.types import COIN, Best, Billing, Kept, State, TermsFlag, Unit
 from tests.worker.test_decide import (
     CONFIG,
     ID,
@@ -21,13 +22,16 @@ from tests.worker.test_decide import (
     OPEN,
     OTHER,
     RUNNING,
+    all_came_about,
     dear,
+    evenly,
     job_of,
     only,
     snapshot_of,
 )
 from worker.decide import (
     Ack,
+    Action,
     Checkpoint,
     Claim,
     Config,
@@ -37,6 +41,7 @@ from worker.decide import (
     Flight,
     Gather,
     GiveUp,
+    HandIn,
     Job,
     Kind,
     LeaseKey,
@@ -152,40 +157,43 @@ def test_decide__setting_resume__says_which_units_go_on_from_a_strangers_state(
     assert isinstance(gather, Gather) and gather.saved == ((SAVED,) if resumes else ())
 
 
-units = st.builds(
-    lambda state, attempts, resume, mark, lane: replace(
-        RESUMABLE if state is not State.OPEN else OPEN,
+@st.composite
+def resumables(draw: st.DrawFn, state: State, *, led: bool) -> tuple[Unit, list[Saved], list[Execution]]:
+    """Draw a unit, the states of its attempts, and this machine's attempts at it: mostly those that fit its course."""
+    waits = state is State.OPEN
+    unit = replace(
+        OPEN if waits else RESUMABLE,
         state=state,
-        attempts=attempts,
-        resume=resume,
-        mark=mark,
-        seconds=lane,
-    ),
-    st.sampled_from([State.OPEN, State.RUNNING, State.CLOSING]),
-    st.integers(0, 2),
-    st.integers(0, 3),
-    st.integers(NOW - 100, NOW + 900),
-    st.integers(0, 900),
-)
-saves = st.lists(
-    st.builds(Saved, st.integers(1, 8), st.just(OTHER), st.integers(1, 900), st.just(ROOT)),
-    max_size=4,
-    unique_by=lambda one: one.attempt,
-)
-executions = st.lists(
-    st.builds(
-        lambda attempt, stage, begun, offered, resumes: Execution(
-            LeaseKey(ID, 0, attempt), stage, begun=begun, offered=offered, resumes=resumes
-        ),
-        st.integers(1, 3),
-        st.sampled_from(list(Stage)),
-        st.booleans(),
-        st.sampled_from([None, ROOT]),
-        st.integers(0, 8),
-    ),
-    max_size=2,
-    unique_by=lambda one: one.key,
-)
+        attempts=draw(evenly([2, 2, 1, 0] if waits else [2, 1])),
+        resume=draw(st.integers(0, 3)),
+        mark=NOW + draw(evenly([0, 0, -20, 9] if waits else [800, 800, 60, 0])) if led or not waits else 0,
+        seconds=draw(st.sampled_from([0, 0, 90, 900])),
+    )
+    attempts = draw(st.lists(st.integers(1, 8), unique=True, max_size=4))
+    saved = [Saved(one, OTHER, draw(st.integers(1, 900)), ROOT) for one in attempts]
+    key = LeaseKey(ID, 0, unit.attempts + waits)
+    stage = Stage.GATHERED if waits else draw(evenly([Stage.WORKING, Stage.WORKING, Stage.GATHERED, Stage.REFUSED]))
+    executions = [Execution(key, stage, begun=True, offered=ROOT)]
+    if draw(evenly([True, True, True, False])):
+        # One state is whole here that the unit can go on from.
+        at = draw(st.integers(1, max(1, unit.attempts)))
+        saved = [Saved(at, OTHER, draw(st.sampled_from([60, 540])), ROOT), *(one for one in saved if one.attempt != at)]
+        unit = replace(unit, resume=0 if waits else draw(st.sampled_from([at, 0])))
+        executions = [replace(executions[0], resumes=at)]
+    if draw(evenly([True, False, False, False])):
+        keys = st.builds(LeaseKey, st.just(ID), st.just(0), st.integers(1, 3))
+        changed = st.builds(
+            Execution,
+            keys | st.just(key),
+            st.sampled_from(list(Stage)),
+            begun=st.booleans(),
+            offered=st.sampled_from([None, ROOT]),
+            resumes=st.integers(0, 8),
+        )
+        executions = draw(st.lists(changed, max_size=2, unique_by=lambda one: one.key))
+    return unit, saved, executions
+
+
 configs = st.builds(
     lambda resume, lead: replace(CONFIG, resume=resume, lead=lead),
     st.sampled_from(["unjudged", "always", "never"]),
@@ -194,22 +202,52 @@ configs = st.builds(
 
 
 @pytest.mark.hypothesis
-@given(units, saves, executions, configs, st.booleans(), st.integers(NOW - 50, NOW + 1_000), st.integers(0, NOW + 9))
+@pytest.mark.parametrize(
+    ("state", "led", "resuming", "others"),
+    [
+        (State.OPEN, True, (Ack,), ()),
+        (State.OPEN, False, (Claim,), ()),
+        (State.RUNNING, False, (StartRun,), (Checkpoint, Decline, GiveUp)),
+        (State.CLOSING, False, (), (HandIn,)),
+    ],
+)
 def test_decide__any_unit__resumes_only_from_what_is_here_and_saves_only_while_it_runs(
-    unit: object,
-    saved: list[Saved],
-    done: list[Execution],
-    config: Config,
-    led: bool,
-    now: int,
-    gather_at: int,
+    state: State, led: bool, resuming: tuple[type, ...], others: tuple[type, ...]
 ) -> None:
+    seen: Counter[type] = Counter()
+    resumed: Counter[type] = Counter()
+
+    @given(
+        resumables(state, led=led),
+        configs,
+        evenly([NOW, NOW, NOW, NOW, NOW + 100, NOW + 780, NOW + 1_000, NOW - 50]),
+        st.integers(0, 30),
+        st.sampled_from([0, 0, NOW, NOW + 9]),
+    )
+    def resumes(
+        drawn: tuple[Unit, list[Saved], list[Execution]], config: Config, now: int, later: int, gather_at: int
+    ) -> None:
+        steps = resume_what_is_here(*drawn, config, led, now + later, gather_at)
+        seen.update(map(type, steps))
+        resumed.update(type(one) for one in steps if isinstance(one, Ack | Claim) and one.resumes)
+        resumed.update(type(one) for one in steps if isinstance(one, StartRun) and one.state is not None)
+
+    resumes()
+    all_came_about(resumed, resuming)
+    all_came_about(seen, others)
+
+
+def resume_what_is_here(
+    unit: Unit, saved: list[Saved], done: list[Execution], config: Config, led: bool, now: int, gather_at: int
+) -> list[Action | Skip]:
+    """Return what is decided about a unit, which begins with nothing that is not here, and saves while it runs."""
     job = metered(unit, Best(node=ME, key=9) if led else None, *saved, match_window=12 if led else 0)
     job = replace(job, gather_at=gather_at)
     (lease,) = job.leases
     snapshot = snapshot_of(job, executions=tuple(done))
     here = {one.key: one for one in done}
-    for action in decide(snapshot, config, now):
+    actions = decide(snapshot, config, now)
+    for action in actions:
         if isinstance(action, Ack | Claim) and action.resumes:
             assert action.begins is not None
             mine = here[action.begins]
@@ -225,6 +263,7 @@ def test_decide__any_unit__resumes_only_from_what_is_here_and_saves_only_while_i
         # Whatever a state holds, nobody is told that the job cannot be run.
         if isinstance(action, Decline | GiveUp):
             assert here[action.attempt].stage in (Stage.REFUSED, Stage.BROKEN, Stage.WORKING)
+    return actions
 
 
 def test_decide__unit_topped_up__starts_with_its_seconds_and_its_state() -> None:

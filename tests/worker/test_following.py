@@ -14,6 +14,7 @@ from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, Gate, Header, JobId, Node, Outcome, State, TermsFlag, UnitFlag
 from tests.worker.test_decide import (
     CONFIG,
+    COURSES,
     ID,
     JUDGE,
     NODE,
@@ -24,7 +25,9 @@ from tests.worker.test_decide import (
     TERMS,
     WASM,
     configs,
+    courses,
     dear,
+    evenly,
     job_of,
     only,
     snapshot_of,
@@ -309,11 +312,31 @@ def test_decide__array_with_free_slots__all_are_filled_at_one_look() -> None:
     assert [step.next is not None for step in race.flying.values() if isinstance(step, Finish)] == [True] * 4
 
 
+ENDING = [at for at, (unit, *_, stages) in enumerate(COURSES) if unit.state is State.RUNNING and Stage.DONE in stages]
+
+
+@st.composite
+def endings(draw: st.DrawFn) -> Snapshot:
+    """Draw a snapshot of one job alone, whose unit mostly has its result."""
+    snapshot = draw(snapshots())
+    job, executions = draw(courses(ID, draw(evenly(ENDING))))
+    node = replace(snapshot.node, state=replace(snapshot.node.state, busy=1))
+    return replace(snapshot, node=node, jobs=(job,), executions=executions)
+
+
 @pytest.mark.hypothesis
-@given(snapshots(), configs)
-def test_decide__finish_of_any_snapshot__takes_what_a_paid_result_would_let_it_claim(
-    snapshot: Snapshot, config: Config
-) -> None:
+def test_decide__finish_of_any_snapshot__takes_what_a_paid_result_would_let_it_claim() -> None:
+    seen: Counter[str] = Counter()
+
+    def takes(snapshot: Snapshot, config: Config) -> None:
+        take_what_may_be_claimed(snapshot, config, seen)
+
+    for drawn in (snapshots(), endings()):
+        given(drawn, configs)(takes)()
+    assert seen["with the next"] and seen["alone"] and seen["alone, of an array"], seen
+
+
+def take_what_may_be_claimed(snapshot: Snapshot, config: Config, seen: Counter[str]) -> None:
     """Decided anew as if each finish without a claim were mined, the worker claims no next unit that it could have had,
     unless another finish, or what was ahead in the same block, has its slot."""
     steps = decide(snapshot, config, NOW)
@@ -324,6 +347,7 @@ def test_decide__finish_of_any_snapshot__takes_what_a_paid_result_would_let_it_c
     ahead = Counter(flight.job for flight in snapshot.flights if flight.index == SENTINEL)
     for step in taken:
         assert step.next is not None
+        seen["with the next"] += 1
         job = jobs[step.attempt.job]
         assert job.header is not None and not job.header.closed and step.next.index < job.terms.leases
         assert step.next.behind == ahead[job.id], "each has a place of its own"
@@ -340,6 +364,8 @@ def test_decide__finish_of_any_snapshot__takes_what_a_paid_result_would_let_it_c
             continue
         # Alone on the market: mined, the same rules say the same.
         job = jobs[step.attempt.job]
+        seen["alone"] += 1
+        seen["alone, of an array"] += job.header is not None
         gone = tuple(lease for lease in job.leases if lease.index != step.attempt.index)
         state = snapshot.node.state
         later = replace(

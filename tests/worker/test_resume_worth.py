@@ -21,6 +21,7 @@ from hearth.protocol.gas import (
     FINISH_GAS,
     PAID_CHECKPOINT_GAS,
     SETTLE_GAS,
+    SUBMIT_GAS,
 )
 from hearth.protocol.types import COIN, RATE_SCALE, Best, Outcome, State
 from tests.worker.test_decide import CONFIG, ME, NODE, NOW, OTHER, POLICY, RUNNING, dear, only, reason, snapshot_of
@@ -33,6 +34,7 @@ from worker.decide import (
     Claim,
     Execution,
     Gather,
+    HandIn,
     Reason,
     Saved,
     Settle,
@@ -224,6 +226,18 @@ def test_decide__checkpoint_of_a_resumed_attempt__secures_what_its_state_left() 
     price = at(pays(90, RATE * share // parts), CHECKPOINT_GAS)
     assert isinstance(only(snapshot_of(job, executions=(saving,)), dear(price)), Checkpoint)
     assert not isinstance(only(snapshot_of(job, executions=(saving,)), dear(price + 1)), Checkpoint)
+
+
+def test_decide__cancelled_unit_that_was_resumed__hands_in_where_what_its_state_left_pays_for_the_submit() -> None:
+    """Of 600 s the state left 10, and the attempt ran for 100 before its submitter cancelled it."""
+    unit = replace(RESUMABLE, state=State.CLOSING, attempts=2, resume=1, started=NOW - 100, mark=NOW + 60)
+    job = metered(unit, None, leaves(10))
+    begun = snapshot_of(job, executions=(Execution(NEXT, Stage.WORKING, begun=True),))
+    price = at(pays(10) + formulas.settle_reward(job.terms, 0), SUBMIT_GAS)
+    assert only(begun, dear(price)) == HandIn(NEXT, unit.mark)
+    assert reason(begun, dear(price + 1)) == Reason.RUNNING
+    anew = replace(unit, resume=0)
+    assert isinstance(only(replace(begun, jobs=(metered(anew, None, leaves(10)),)), dear(price + 1)), HandIn)
 
 
 @pytest.mark.hypothesis
