@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import fleets, plain
-from hearth.protocol import formulas
+from hearth.protocol import formulas, parents
 from hearth.protocol.gas import PAID_CHECKPOINT_GAS, RECLAIM_GAS, SETTLE_GAS, settling_gas, unlocking_gas
-from hearth.protocol.parents import Condition, Parent, Progress, progress
+from hearth.protocol.parents import Condition, Ended, Parent, Progress, progress
 from hearth.protocol.types import (
     MAX_PARENTS,
     Best,
@@ -318,11 +318,13 @@ def test_decide__any_market__unlocks_once_what_its_parents_let_it_and_what_pays(
                 continue
             index = ALL if row.header else 0
             opened = row.header.opened if row.header else row.units[0].unit.started
-            turn = max([opened, *(seen[one.job].since for one in row.parents)])
+            # A parent that has not ended says nothing of when the others did.
+            read = [seen[one.job] for one in row.parents]
+            turn = max([opened, *(one.since for one in read if parents.ended(one.word) is not Ended.NOT_YET)])
             turn += config.delay_of(unit_id(row.id, index))
             in_time = formulas.has_time(row.terms, NOW + config.latency)
             pays = config.is_worth(row.terms.keeper_fee, unlocking_gas(len(row.parents)), case.snapshot.gas_price)
-            ends = progress(row.parents, [seen[one.job].word for one in row.parents])
+            ends = progress(row.parents, [one.word for one in read])
             if ends is not Progress.WAITS and in_time and pays and turn <= NOW:
                 met[f"{ends.name} {'an array' if row.header else 'a unit'}"] += 1
                 wanted.append((row.id, index, ends is Progress.OPENS))
@@ -767,12 +769,12 @@ def test_decide__parents_that_were_not_read__are_no_reason_to_unlock() -> None:
 
 
 def test_decide__unlock_below_its_gas__is_left() -> None:
-    parents: tuple[Parent, ...] = tuple(parent(number) for number in range(MAX_PARENTS))
+    most: tuple[Parent, ...] = tuple(parent(number) for number in range(MAX_PARENTS))
     cost = unlocking_gas(MAX_PARENTS)
     config = replace(FREE, max_loss=0, coin_price=10**18)
     for fee, acts in ((cost, True), (cost - 1, False)):
-        row = job(BLOCKED, parents=parents, keeper_fee=fee)
-        said = decide(family(row, *[ENDED] * 15, gas_price=1), config, NOW)
+        row = job(BLOCKED, parents=most, keeper_fee=fee)
+        said = decide(family(row, *[ENDED] * MAX_PARENTS, gas_price=1), config, NOW)
         assert bool(actions_of(said)) == acts
     assert reason_for(said, NAME) == f"not worth its gas: earns {cost - 1}, costs {cost}"
 
