@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hearth.protocol import gas
+from hearth.protocol.types import MAX_PARENTS
 from tests.kit import world as w
 from tests.kit.evm import ROOT, Evm
 from tests.kit.gas import CEILINGS, POST_10000_EXTRA, measure, measure_checkpointed, measure_dearest
@@ -47,7 +48,7 @@ def test_gas__what_keepers_and_workers_reckon_with__is_no_less_than_the_dearest_
         batch, item = reckoned.pop(f"{kind}_BATCH"), reckoned.pop(f"{kind}_ITEM")
         reckoned |= {f"{kind} of {count}": batch + item * count for count in (2, 10)}
     reckoned.pop("UNLOCK"), reckoned.pop("UNLOCK_PARENT")
-    reckoned |= {f"UNLOCK of {count}": gas.unlocking_gas(count) for count in (1, 15)}
+    reckoned |= {f"UNLOCK of {count}": gas.unlocking_gas(count) for count in (1, MAX_PARENTS)}
     measured = measure_dearest(w.World(Evm(exact_gas=True)))
     measured |= {name.upper(): figures[name] for name in ("beat", "propose", "withdraw")}
     measured |= measure_checkpointed(w.World(Evm(exact_gas=True)), w.World(Evm(exact_gas=True), erc20=True))

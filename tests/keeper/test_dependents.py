@@ -294,7 +294,7 @@ def test_profit__submitter_who_cancels_the_child_for_it__spends_more_gas_than_ke
 
 @pytest.mark.parametrize("ghost", [False, True], ids=["he cancels it in time", "it waits for a ghost too"])
 def test_submitter__who_has_many_units_to_cancel__is_not_spared_it_by_keepers(ghost: bool) -> None:
-    """On the contracts: Open units of as many arrays, and one job that waits for all of them, posted and cancelled."""
+    """On the contracts: open units of as many arrays, and one job that waits for all of them, posted and cancelled."""
     price = 10**10  # wei per gas; a coin is the market's asset
     world = World(LoggingEvm())
     node = world.register()

@@ -623,8 +623,8 @@ def _settle_strangers(bench: Bench, found: dict[str, int]) -> None:
 
 def _unlock(bench: Bench, found: dict[str, int]) -> None:
     """End what waits by the last of its parents: a refund, with one parent and with the most."""
-    world, ended = bench.world, bench.ended(15)
-    for count in (15, 1, 15):
+    world, ended = bench.world, bench.ended(MAX_PARENTS)
+    for count in (MAX_PARENTS, 1, MAX_PARENTS):
         for units in (1, 20):
             # All but the last ended as asked, so that each of them is read.
             asked = [Condition.FAILURE] * (count - 1) + [Condition.SUCCESS]
