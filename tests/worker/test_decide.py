@@ -1491,14 +1491,14 @@ def keep_promises(snapshot: Snapshot, config: Config) -> list[Action | Skip]:
     # Nor more than the machine has: what is gathered for a lease that is not held, or on its way, fills one slot.
     engaging = {(f.job, f.index) for f in snapshot.flights if f.kind in (Kind.ACK, Kind.CLAIM)}
     ended = {a.attempt for a in actions if isinstance(a, Abort)}
-    acked = {(a.job, a.index) for a in actions if isinstance(a, Ack)}
+    taken = {(a.job, a.index) for a in engaged}
     waiting = [
         e
         for e in snapshot.executions
         if e.stage in AHEAD
         and e.key not in ended
         and not (e.key in own and own[e.key].unit.state in HELD)
-        and (e.key.job, e.key.index) not in engaging | acked
+        and (e.key.job, e.key.index) not in engaging | taken
     ]
     begun = [*engaged, *(a for a in actions if isinstance(a, Gather))]
     assert not begun or snapshot.node.state.busy + inflight + len(begun) + len(waiting) <= slots
