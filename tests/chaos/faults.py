@@ -20,10 +20,10 @@ from tests.chaos.market import ChaosMarket, Keeper, Lane
 from tests.chaos.processes import Child
 from tests.chaos.proxy import ALONE, Proxy, Usage, between
 from tests.chaos.reorgs import MAX_DEPTH, go_back
-from tests.chaos.wall import Clock
 from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.liars import Lie
 from tests.kit.running import Process, wait
+from tests.kit.wall_clock import Clock
 
 READY_SECONDS = 60.0
 DISK = 384 * MIB

@@ -30,9 +30,9 @@ from hearth.protocol.types import JobId, Runtime, State
 from tests.chaos.alerts import quiet_port
 from tests.chaos.gateways import Larder
 from tests.chaos.processes import Child
-from tests.chaos.wall import Clock
 from tests.kit import build
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario, status
+from tests.kit.wall_clock import Clock
 from tests.worker.runtimes.engines import BUSYBOX, HOST
 
 DEAD_AFTER = 90

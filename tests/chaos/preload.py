@@ -1,5 +1,5 @@
 """What the server of forked programs imports first."""
 
-from tests.chaos.wall import preload
+from tests.kit.wall_clock import preload
 
 preload()

@@ -25,10 +25,11 @@ from hearth.chain.tx_journal import SCHEMA, TxJournal
 from hearth.protocol.types import JobId
 from hearth.storage import cid as cids
 from hearth.storage.stores import GatewayStore
-from tests.chaos import evidence, faults, gateways, kills, lasting, oracle, proxy, reorgs, rpc, soak, wall
+from tests.chaos import evidence, faults, gateways, kills, lasting, oracle, proxy, reorgs, rpc, soak
 from tests.chaos.alerts import Window
 from tests.chaos.market import chaos_market
 from tests.chaos.proxy import Honest, Usage, between
+from tests.kit import wall_clock
 from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.liars import Asked
 from tests.kit.running import wait
@@ -162,7 +163,7 @@ def test_gateway__stopped__what_nobody_read_is_seen(tmp_path: Path) -> None:
 
 
 def test_clock__moved__a_programs_wall_clock_changes_and_no_other(tmp_path: Path) -> None:
-    clock = wall.Clock(tmp_path / "clock")
+    clock = wall_clock.Clock(tmp_path / "clock")
     clock.set(-7200)
     code = (
         "import time; true = time.time; from tests.chaos import preload\nprint(time.time() - true(), time.monotonic())"

@@ -15,6 +15,7 @@ from tests.kit.exchange import Exchange, Scenario, status
 from tests.kit.running import start_python, wait
 from tests.kit.town import Said
 from tests.kit.town import hearth as run_hearth
+from tests.kit.wall_clock import Clock
 
 pytestmark = pytest.mark.e2e
 
@@ -73,21 +74,21 @@ def test_reload__running_worker__takes_up_the_whole_file_or_nothing(scenario: Sc
 
 
 WRONG_CLOCK = """
-import runpy, sys, time
-real, path = time.time, sys.argv.pop(1)
-time.time = lambda: real() + float(open(path).read())
+import runpy
+from tests.kit.wall_clock import preload
+preload()
 import hearth.daemon.chain_clock as clock
 import worker.loop
 worker.loop.LOCAL_CHAIN_ID = 0
 clock.MAX_SKEW_SECONDS = 5
 runpy.run_module("worker", run_name="__main__", alter_sys=True)
 """
-"""A worker on a chain that is not local, whose wall clock is wrong by what a file says."""
+"""A worker on a chain that is not local, whose wall clock a test sets."""
 
 
-def start_with_clock(scenario: Scenario, clock: Path) -> None:
-    environ = {"HEARTH_HOME": str(scenario.exchange.user_home)}
-    arguments = ("-c", WRONG_CLOCK, str(clock), "--json", "--config", str(scenario.home / "worker.toml"))
+def start_with_clock(scenario: Scenario, clock: Clock) -> None:
+    environ = {"HEARTH_HOME": str(scenario.exchange.user_home), **clock.environ}
+    arguments = ("-c", WRONG_CLOCK, "--json", "--config", str(scenario.home / "worker.toml"))
     scenario.process = start_python(scenario.home / "log", *arguments, **environ)
 
 
@@ -95,16 +96,15 @@ def test_run__clock_jumps_a_day_while_it_works__submits_in_time_beats_and_takes_
     exchange: Exchange, scenario: Scenario
 ) -> None:
     usual, scenario.module = scenario.module, exchange.module(scenario.name, 300_000_000)
-    config, clock = scenario.home / "worker.toml", scenario.home / "clock"
+    config, clock = scenario.home / "worker.toml", Clock(scenario.home / "clock")
     config.write_text(
         config.read_text().replace(str(usual.cid), str(scenario.module.cid)) + '[gas]\nmax_loss="unlimited"'
     )
-    clock.write_text("0")
     job = scenario.post()
     start_with_clock(scenario, clock)
     wait(lambda: (status(scenario.home) or {}).get("attempts"), "it runs")
-    for jump in ("86400", "-86400"):
-        clock.write_text(jump)
+    for jump in (86_400, -86_400):
+        clock.set(jump)
         wait(lambda: (status(scenario.home) or {}).get("hold") == "clock_skew", "it doubts its clock")
         beat = exchange.market.node(scenario.node).state.beat
         wait(lambda before=beat: exchange.market.node(scenario.node).state.beat > before, "it beats on")  # type: ignore[misc]
@@ -112,7 +112,7 @@ def test_run__clock_jumps_a_day_while_it_works__submits_in_time_beats_and_takes_
     scenario.settled(job)
     wait(lambda: reasons(scenario, later) == ["clock_skew"], "it says why it takes nothing")
     assert scenario.state(later) is State.OPEN
-    clock.write_text("0")
+    clock.set(0)
     scenario.settled(later)
     scenario.stop()
     for one in (job, later):
@@ -123,9 +123,8 @@ def test_run__chain_that_mines_on_demand_has_been_idle__is_asked_and_trusted(
     exchange: Exchange, scenario: Scenario
 ) -> None:
     """Its newest block is old, as that of a provider that lags would be: a beat tells them apart."""
-    config, clock = scenario.home / "worker.toml", scenario.home / "clock"
+    config, clock = scenario.home / "worker.toml", Clock(scenario.home / "clock")
     config.write_text(config.read_text() + '[gas]\nmax_loss="unlimited"')
-    clock.write_text("0")
     job = scenario.post()
     rpc = exchange.chain.rpc
     with exchange.still():

@@ -1,6 +1,6 @@
-"""The wall clock of forked daemons, which a test sets while they run; every other clock is the machine's.
+"""The wall clock of daemons, which a test sets while they run; every other clock is the machine's.
 
-The server that forks them imports this before the programs, so that what they call `time.time` is this one. It is what
+What starts or forks them imports this before the programs, so that what they call `time.time` is this one. It is what
 the product reads the wall clock by. libfaketime 0.9.10 does not carry Python 3.11: its sleeps and waits until a moment
 of the monotonic clock fail or spin under it.
 """
