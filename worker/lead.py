@@ -13,13 +13,14 @@ from collections.abc import Callable
 from typing import Final
 
 MEASURED: Final = 8
-"""The last transactions that count. A quarter of them may have met an outage, which says nothing of the next one."""
+"""The last transactions that count. One of them may have met an outage, which says nothing of the next one. No more are
+left out: what is sent too early costs nothing, since a unit's grace is beyond its time; too late it costs a bond."""
 LEAST: Final = 1.0
 """Seconds: deadlines are whole ones."""
 
 
 class Lead:
-    """The lead that three in four of the last transactions would have kept; what nobody waits for is not told."""
+    """The lead that seven in eight of the last transactions would have kept; what nobody waits for is not told."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -40,4 +41,4 @@ class Lead:
     def seconds(self) -> float:
         """Return the lead, in seconds."""
         took = sorted(self._took)
-        return max(LEAST, took[(3 * len(took) - 1) // 4]) if took else LEAST
+        return max(LEAST, took[(7 * len(took) - 1) // 8]) if took else LEAST

@@ -119,7 +119,15 @@ def test_open_gates__units_that_are_topped_up_differently__are_each_looked_at() 
     assert takers(open_gates(replace(fleet(mine), now=now), view)) == 1
 
 
-@pytest.mark.parametrize(("after", "gate"), [(0, Gate.NOT_OPEN), (283, Gate.NOT_OPEN), (284, Gate.FITS)])
+RESTS = PASSED.started + SLOW.open_claim_after - PASSED.mark - SLOW.ack_time
+"""Seconds from when the proposal has lapsed until anybody may claim."""
+
+
+@pytest.mark.parametrize(
+    ("after", "gate"),
+    [(0, Gate.NOT_OPEN), (RESTS - 1, Gate.NOT_OPEN), (RESTS, Gate.FITS)],
+    ids=["at-once", "before", "due"],
+)
 def test_gates__node_that_let_a_proposal_pass__counts_and_hears_from_when_it_can_claim(after: int, gate: Gate) -> None:
     now = PASSED.mark + SLOW.ack_time + after
     view, mine = seen(now), node(3, TERMS.ceiling // 4)

@@ -67,7 +67,7 @@ def test_queue__wait__execute_by_another_account__new_policy_in_force(place: Tow
     with place.still():
         waits = row(place, change)
         assert waits["state"] == "waiting" and waits["until"] == due + LIFE
-        assert waits["text"] == "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 4s -> 9s"
+        assert waits["text"] == "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 8s -> 9s"
         told = place.hearth("net", "params")
         shown = "changes that are queued" in told.out and "fee_bps 500 (5 %) -> 300 (3 %)" in told.out
         assert shown, told.out + told.err
@@ -83,7 +83,7 @@ def test_queue__wait__execute_by_another_account__new_policy_in_force(place: Tow
     assert done["transactions"][0]["action"] == "steward.execute"
     assert (market.policy().fee_bps, market.policy().ack_time) == (300, 9) and market.policies().previous == before
     over = row(place, change)
-    assert over["state"] == "executed" and over["text"] == "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 4s -> 9s"
+    assert over["state"] == "executed" and over["text"] == "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 8s -> 9s"
     twice = said(place.hearth("gov", "execute", change, "--json"))
     assert twice["already_done"] and twice["transactions"] == []
     assert "queued" not in place.hearth("net", "params").out

@@ -349,7 +349,7 @@ def test_gov__its_council__takes_a_change_back_and_stops_posts(place: Town, chro
         page = council.page
         go(page, "#/gov")
         follows(page, changes, lambda: listed(place), "the changes")
-        assert "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 4s -> 9s" in page.inner_text("main")
+        assert "policy: fee_bps 500 (5 %) -> 300 (3 %), ack_time 8s -> 9s" in page.inner_text("main")
         sets = page.inner_text("[id^='sets-']").split("\n")
         assert [sets[sets.index(name) + 1] for name in ("fee_bps", "ack_time")] == ["300 (3 %)", "9s"]
         assert "min_checkpoint" in sets

@@ -23,6 +23,7 @@ A real chain
     town      `Town`, a running market used through the command line
     exchange  `Exchange`, a running market of workers with jobs of their own, killed and started again
     own_market  `OwnMarket`, a market deployed on a geth by the README's commands, with a worker and a keeper
+    wall_clock  `Clock`, the wall clock of daemons, which a test sets
     attested  `Attested`, a town with a worker for jobs that two of three attesters judge, and what they do
     old_home  the home of an older Hearth that a test reads, written
     nonsense  logs that no contract of Hearth would write, emitted under a registry's own address

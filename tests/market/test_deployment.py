@@ -375,27 +375,6 @@ def test_worth_of__amount__is_exact_and_one_for_the_native_coin() -> None:
     assert (worth_of(None, ETH), worth_of("4000", ETH)) == (1, 4_000)
 
 
-def test_profiles__against_the_table_of_the_protocol__agree() -> None:
-    """The two profiles, written out by hand."""
-    p, d = PUBLIC, DEVNET
-    assert (p.beat_every, p.node_parameters.dead_after) == (300, 900)
-    assert (d.beat_every, d.node_parameters.dead_after) == (2, 6)
-    assert (p.policy.min_match_window, p.policy.ack_time, p.policy.open_claim_after) == (12, 60, 300)
-    assert (d.policy.min_match_window, d.policy.ack_time, d.policy.open_claim_after) == (1, 4, 6)
-    assert (p.policy.grace_floor, d.policy.grace_floor) == (300, 3)
-    assert (p.policy.claim_ramp, p.policy.fresh_delay, p.policy.fetch_floor) == (30, 3_600, 60)
-    assert (d.policy.claim_ramp, d.policy.fresh_delay, d.policy.fetch_floor) == (1, 5, 10)
-    assert (p.policy.min_challenge_window, d.policy.min_challenge_window) == (7200, 5)
-    assert (p.node_parameters.ask_notice, p.policy.cancel_notice, p.node_parameters.unbonding) == (600, 120, 604_800)
-    assert (d.node_parameters.ask_notice, d.policy.cancel_notice, d.node_parameters.unbonding) == (2, 3, 20)
-    for profile in (p, d):
-        policy = profile.policy
-        assert policy.fee_bps == 500
-        assert (policy.min_bond_bps, policy.reserved, policy.reserved_high) == (5_000, 0, 0)
-        assert profile.node_parameters.dead_after >= 3 * profile.beat_every
-    assert (p.policy.start_fee_seconds, d.policy.start_fee_seconds) == (60, 2)
-
-
 def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
     chain, plan = FakeChain(), plan_of()
     good = carry_out(plan, FakeDeployer(chain, plan), chain, name="x").as_dict()
