@@ -211,10 +211,10 @@ clear-signing-check: .venv/.stamp-project
 
 # ---- tests ----
 
-# Groups (tests/conftest.py): what talks to a shared service runs on one worker, one test after the other. Eight workers
-# for two cores, because a market of processes mostly waits for blocks.
+# Groups (tests/conftest.py): what talks to a shared service runs on one worker, one test after the other. Six workers
+# for two cores, because a market of processes mostly waits for blocks; with more, processes wait for a core and are late.
 test: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid ## each thing proven once, on the real parts
-	$(PYTEST) -m "not deep" -n 8 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	$(PYTEST) -m "not deep" -n 6 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Hours. In the order in which a bug is likeliest to show.
 deep: .venv/.stamp-project node_modules/.stamp hearth/web/app.cid ## what `make test` leaves out: second ways, faults, long runs
