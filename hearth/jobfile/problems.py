@@ -43,17 +43,22 @@ class Source:
         return None
 
     def refuse(self, problems: Sequence[Problem]) -> SpecError:
-        """Return the error that tells all the problems, and each different hint once; its code is the first one's."""
+        """Return the error that tells all the problems; its code is the first one's. Where their hints differ, each
+        stands behind its problem."""
         told = [(self.line_of(problem.where), problem) for problem in problems]
         # A misspelt key explains the missing one beside it, so it comes first.
         told.sort(key=lambda entry: (entry[0] or 0, entry[1].code == "MISSING_KEY"))
         first = told[0][1]
-        sentence, *also = (self._sentence(line, problem) for line, problem in told)
         hints = dict.fromkeys(self._hint(problem) for _, problem in told)
+        apart = len(hints) > 1
+        sentence, *also = (
+            self._sentence(line, problem) + (f"; {hint}" if apart and (hint := self._hint(problem)) else "")
+            for line, problem in told
+        )
         return SpecError(
             sentence,
             also=also,
-            hint="; ".join(filter(None, hints)),
+            hint="correct each of these, then the same command" if apart else self._hint(first),
             code=first.code,
             file=self.name,
             line=told[0][0],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -393,6 +394,20 @@ def test_run__price_of_the_market__is_half_above_the_cheapest_ask_and_taken_on_p
     named = shop.client.jobs.run("module.wasm", max_rate="0.036/h", **options)
     assert named.id != job.id and shop.terms(named.id).ceiling == 10 * ETHER
     assert [facts["needed"] for kind, facts in shop.market.told if kind == "confirm"][-1] is False
+
+
+def test_check__file_without_price__is_told_one_that_a_worker_takes(shop: Shop) -> None:
+    unpriced = {name: value for name, value in Shop.JOB.items() if name != "price"}
+    # The shop's worker asks less than the contract takes.
+    assert "the smallest that the contract takes" in refused(lambda: shop.client.jobs.check(unpriced), "NO_PRICE").hint
+    shop.world.nodes.send.exit_start(shop.node, sender=shop.world.owner)
+    for rate in (3 * 10**18, 10**18):
+        shop.world.register(ask=rate)
+    error = refused(lambda: shop.client.jobs.check(unpriced), "NO_PRICE")
+    found = re.search(r'max_rate: "(.+)"', error.hint)
+    assert found and check(shop, price={"max_rate": found[1]})["can_take"] == 1
+    alone = refused(lambda: shop.client.jobs.check({**unpriced, "resources": {"cpus": 64}}), "NO_PRICE")
+    assert "the smallest that the contract takes" in alone.hint
 
 
 def test_run__nobody_fits_at_any_price__names_who_there_is(shop: Shop) -> None:

@@ -78,7 +78,7 @@ SPEC_ROWS = (
     _spec("module with threads", "UNSUPPORTED_MODULE", "without", "./good.wasm", "./threads.wasm"),
     _spec("module with more memory than asked", "MEMORY_SHORT", "125MiB", "./good.wasm", "./greedy.wasm"),
     _spec("file name that hides text", "UNSAFE_PATH", "rename the file", _LIMITS, f"{_LIMITS}\nworkdir: ./hides", 9),
-    _spec("no price", "NO_PRICE", "max_total", _PRICE, ""),
+    _spec("no price", "NO_PRICE", "the cheapest ask", _PRICE, ""),
     _spec("unquoted amount", "UNQUOTED", 'did you mean "1.20/h"?', '"1.20/h"', "1.20"),
     _spec("rate without time", "BAD_RATE", 'did you mean "1.20/h"?', '"1.20/h"', '"1.20"'),
     _spec("rate in another asset", "BAD_AMOUNT", 'rates are in ETH, such as "1.20 ETH/h"', '"1.20/h"', '"0.01 USDC/h"'),

@@ -9,7 +9,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,6 +123,8 @@ class Preflight:
             submitter = submitter or self.session.key().address
             terms = self._terms(spec, resolved, needs, policies, fleet.now, submitter, judge)
         except SpecError as error:
+            if error.code == "NO_PRICE":
+                error.hint = self._cheapest(self._unpriced(spec, needs, policies, fleet), spec, fleet) or error.hint
             raise loaded.located(error) from error
         gates = fleet.gates(terms)
         fingerprint = self.fingerprint(terms, spec.limits.deadline, auto, spec.price.billing == "auto")
@@ -188,21 +190,7 @@ class Preflight:
 
         Less where no free stake covers the bond of that price: the highest that one does, or the ask itself.
         """
-        from hearth.jobfile.plan import deadline_of
-
-        asset, policy = self.session.asset, policies.policy
-        unpriced = Terms(
-            submitter=self.session.key().address,
-            salt=0,
-            spec=bytes(32),
-            needs=needs,
-            ceiling=1,
-            max_seconds=spec.max_seconds,
-            deadline=deadline_of(spec, policy, fleet.now),
-            keeper_fee=policy.min_keeper_fee,
-            policy=policies.word,
-            flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
-        )
+        asset, unpriced = self.session.asset, self._unpriced(spec, needs, policies, fleet)
         fitting = fleet.asks(unpriced, any_price=True)
         if not fitting:
             gates = fleet.gates(unpriced, any_price=True)
@@ -219,6 +207,35 @@ class Preflight:
             return chosen
         lower = fleet.backed(terms, asset) or rate_at_least(fitting[0], asset)
         return self._at_rate(spec, unpriced, lower)[0]
+
+    def _unpriced(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> Terms:
+        """Return the terms of a job before it has a price: enough to ask which workers could take it at their own."""
+        from hearth.jobfile.plan import deadline_of
+
+        return Terms(
+            submitter=self.session.key().address,
+            salt=0,
+            spec=bytes(32),
+            needs=needs,
+            ceiling=1,
+            max_seconds=spec.max_seconds,
+            deadline=deadline_of(spec, policies.policy, fleet.now),
+            keeper_fee=policies.policy.min_keeper_fee,
+            policy=policies.word,
+            flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
+        )
+
+    def _cheapest(self, unpriced: Terms, spec: JobSpec, fleet: Fleet) -> str | None:
+        """Return what to write for the price that the cheapest worker takes, None where the contract's least is more,
+        or nobody could take the job."""
+        asks = fleet.asks(unpriced, any_price=True)
+        if not asks:
+            return None
+        rate = rate_at_least(asks[0], self.session.asset)
+        with suppress(SpecError):
+            self._at_rate(spec, unpriced, rate)
+            return f'add price: {{max_rate: "{rate}"}}, the cheapest ask; hearth offers shows the asks'
+        return None
 
     def _at_rate(self, spec: JobSpec, terms: Terms, rate: str) -> tuple[JobSpec, Prices, Terms]:
         """Return a spec, its prices and terms with a rate in place of its price. Raises SpecError."""
