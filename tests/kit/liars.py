@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 import urllib.request
 import zlib
 from collections import Counter
@@ -274,16 +273,6 @@ BROKEN: tuple[Lie, ...] = (
     half_a_surrogate,
 )
 """Every one of them alone must be no more than its provider's failure."""
-
-
-def pause(seconds: float) -> Lie:
-    """Answer honestly, later."""
-
-    def lie(asked: Asked) -> None:
-        time.sleep(seconds)
-        asked.forward()
-
-    return lie
 
 
 def honest(asked: Asked) -> None:
