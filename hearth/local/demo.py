@@ -186,6 +186,7 @@ def _run(
         _show_money(stage, before, _balances(stage))
         stage.say("verifying: replaying every event, reading every result again")
         verified = stage.client.net.verify()
+        stage.say(_verdict(verified))
         if keep:
             then = "devnet up" if isinstance(chain, int) else "net status --network devnet"
             stage.say(f"kept in {folder}: HEARTH_HOME={shlex.quote(str(folder))} hearth {then}")
@@ -711,6 +712,14 @@ def _show_money(stage: DemoStage, before: dict[str, tuple[int, int]], after: dic
     stage.say("gas per transaction, mean (the same keeper transaction may hold several units)")
     for name, used in sorted(stage.gas.items()):
         stage.say(f"  {name:10} {sum(used) // len(used):>8,} x {len(used)}")
+
+
+def _verdict(verified: NetVerification) -> str:
+    """Say in a sentence what the verification came to."""
+    if not verified["solvent"]:
+        return "the books do not hold: the last line says why"
+    jobs, paid, read = (f"{verified[name]:,}" for name in ("jobs", "settled", "results_checked"))
+    return f"the books hold: {jobs} jobs, {paid} units paid, {read} results read again; Escrow has all that it owes"
 
 
 # ---- the end ----

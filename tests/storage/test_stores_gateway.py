@@ -561,7 +561,7 @@ def test_gateway_server__64_idle_clients__do_not_stop_a_65th() -> None:
         began = time.monotonic()
         for _ in range(20):
             assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[::2] == (200, BLOCK)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < server_module.READ_SECONDS - 1
         # The one that waited longest made room, the youngest are still there.
         assert not is_open(wires[0])
         assert is_open(wires[-1])

@@ -419,8 +419,8 @@ def test_kubo__heads_that_never_end__leave_a_few_threads_behind_and_no_more(monk
                 store.get_block(CID, timeout=0.1)
         began = time.monotonic()
         with pytest.raises(StoreDown, match="2 earlier calls hang"):
-            store.get_block(CID, timeout=10)
-        assert time.monotonic() - began < 5
+            store.get_block(CID, timeout=60)
+        assert time.monotonic() - began < 30
         over.set()
 
 

@@ -234,7 +234,7 @@ def test_prepare__image_that_drips_past_its_lease__given_back_in_time_and_the_en
         refused = runtime_of(rules(registry.host)).prepare(registry.image(), began + 1.5)
         assert refused is not None and refused.status is RunStatus.BAD_INPUT, refused
         assert "not pulled in the time" in refused.detail
-        assert time.monotonic() - began < 6
+        assert time.monotonic() - began < 30
         assert registry.cut_off.wait(20)
 
 
