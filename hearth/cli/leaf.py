@@ -202,6 +202,7 @@ class Run:
 
 
 _MENTION: Final = re.compile(r"\bhearth((?: (?!hearth\b)[a-z][a-z-]*)+)")
+_WORKER_TOML: Final = re.compile(r"(?<![\w./-])worker\.toml(?!\.?\w)")
 NO_MARKET: Final = ("devnet", "demo", "init", "convert", "completion", "trust")
 """Commands that make or need no market's file."""
 
@@ -234,8 +235,11 @@ def carried(root: click.Context, options: Mapping[str, str], text: str) -> str:
 
     `hearth worker start` is another worker's where this one was asked about by `--config second.toml`, and
     `hearth worker exit --finish` would sign with another key than that of `--account owner`. Options stand
-    right behind a command's own words, so that nobody has to know where in the text a command ends.
+    right behind a command's own words, so that nobody has to know where in the text a command ends. A hint that says
+    worker.toml means the file that this command was given.
     """
+    if config := options.get("--config"):
+        text = _WORKER_TOML.sub(lambda _: config, text)
     parts, at = [], 0
     mentions = list(_MENTION.finditer(text)) if options else []
     for found, following in zip_longest(mentions, mentions[1:]):

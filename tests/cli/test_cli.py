@@ -649,7 +649,11 @@ def test_run__options_of_the_program__are_left_to_it(capsys: pytest.CaptureFixtu
         (["--max-total", "1,2", "a.wasm"], '--max-total "1,2": ', '"1.2"'),
         (["--gpu", "1", "a.wasm"], "--gpu 1: ", "run an image"),
         (["--tier", "rtx-4090", "a:1"], "--gpu 0: tier and vram say nothing", "use --gpu 1"),
-        (["--memory", "64MB", "--runtime", "10", "a.wasm"], '\n--runtime "10": ', '"64MiB"?; did you mean "10s"?'),
+        (
+            ["--memory", "64MB", "--runtime", "10", "a.wasm"],
+            'did you mean "64MiB"?\n--runtime "10": "10" is not a duration; did you mean "10s"?',
+            "correct each of these, then the same command",
+        ),
     ],
 )
 def test_run__bad_option__is_named_as_it_was_given_with_a_hint_that_run_takes(
@@ -750,6 +754,9 @@ def test_tell__warning_with_a_command__carries_the_options_too(capsys: pytest.Ca
         ({"--config": "b.toml"}, "hearth worker start --config c.toml", "hearth worker start --config c.toml"),
         ({"--config": "b.toml"}, "hearth net params names it, or see hearth worker", None),
         ({"--config": "b.toml"}, "no command at all: earth worker", None),
+        ({"--config": "/etc/b\\1.toml"}, "mend rpc in worker.toml.", "mend rpc in /etc/b\\1.toml."),
+        ({"--config": "b.toml"}, "see docs/worker.toml.md, my-worker.toml, ./worker.toml", None),
+        ({}, "mend rpc in worker.toml", None),
         ({}, "hearth worker doctor", None),
     ],
 )
