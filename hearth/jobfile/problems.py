@@ -45,20 +45,18 @@ class Source:
     def refuse(self, problems: Sequence[Problem]) -> SpecError:
         """Return the error that tells all the problems; its code is the first one's. Where their hints differ, each
         stands behind its problem."""
-        told = [(self.line_of(problem.where), problem) for problem in problems]
+        told = [(self.line_of(problem.where), problem, self._hint(problem)) for problem in problems]
         # A misspelt key explains the missing one beside it, so it comes first.
         told.sort(key=lambda entry: (entry[0] or 0, entry[1].code == "MISSING_KEY"))
-        first = told[0][1]
-        hints = dict.fromkeys(self._hint(problem) for _, problem in told)
-        apart = len(hints) > 1
+        _, first, hint = told[0]
+        apart = any(other != hint for _, _, other in told)
         sentence, *also = (
-            self._sentence(line, problem) + (f"; {hint}" if apart and (hint := self._hint(problem)) else "")
-            for line, problem in told
+            self._sentence(line, problem) + (f"; {hint}" if apart and hint else "") for line, problem, hint in told
         )
         return SpecError(
             sentence,
             also=also,
-            hint="correct each of these, then the same command" if apart else self._hint(first),
+            hint="correct each of these, then the same command" if apart else hint,
             code=first.code,
             file=self.name,
             line=told[0][0],
@@ -68,10 +66,10 @@ class Source:
                     "line": line,
                     "field": field_name(problem.where),
                     "message": problem.message,
-                    "hint": self._hint(problem),
+                    "hint": hint,
                     "code": problem.code,
                 }
-                for line, problem in told
+                for line, problem, hint in told
             ],
         )
 

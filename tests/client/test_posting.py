@@ -361,6 +361,9 @@ def test_prepare__for_an_address_without_a_key__warns_of_what_it_is_short_of(sho
     client = shop.market.open(settings=replace(shop.market.settings, account=who))
     report = client.jobs.prepare(dict(Shop.JOB))
     assert report["from"] == who
+    refused(
+        lambda: client.jobs.prepare({name: value for name, value in Shop.JOB.items() if name != "price"}), "NO_PRICE"
+    )
     assert shop.market.said("warning")[-1].startswith(f"{who} is short of 0.000624 ETH to post this")
     client = shop.market.open(settings=replace(shop.market.settings, account="0x" + "00" * 20))
     refused(lambda: client.jobs.prepare(dict(Shop.JOB)), "BAD_ADDRESS", UsageError)

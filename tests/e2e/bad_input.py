@@ -214,7 +214,7 @@ PLACE_ROWS = (
         command=("worker", "operator", "0x" + "77" * 20, "--config", "{running_worker}", "--account", "dev")),
     Row("registered twice", 5, "REGISTERED", "hearth worker update",
         command=("worker", "register", "--config", "{running_worker}")),
-    Row("registered with the home of another worker", 3, "HOME_IN_USE", "set another home in /",
+    Row("registered with the home of another worker", 3, "HOME_IN_USE", "set another home in {lodger}",
         command=("worker", "register", "--config", "{lodger}")),
     Row("not the node's owner", 3, "NOT_OWNER", "use --account provider, or --print-tx",
         command=("worker", "price", "1/h", "--config", "{running_worker}", "--account", "dev")),
@@ -236,10 +236,12 @@ PLACE_ROWS = (
         command=("worker", "volumes", "--config", "{idle_worker}", "--size", "1GiB", "--user", "no-such-user")),
     Row("volumes that would be made while the worker runs", 3, "HOME_IN_USE", "hearth worker drain",
         command=("worker", "volumes", "--config", "{running_worker}", "--size", "1GiB", "--dry-run")),
-    Row("worker settings whose RPC is dead", 4, "RPC_UNAVAILABLE", "mend rpc in /",
+    Row("worker settings whose RPC is dead", 4, "RPC_UNAVAILABLE",
+        "mend rpc in {deaf_worker}, then hearth worker doctor",
         command=("worker", "start", "--config", "{deaf_worker}")),
     *(Row(f"worker settings whose RPC is dead, {words[0]}", 4, "RPC_UNAVAILABLE",
-          "mend rpc in /", command=("worker", *words, "--config", "{deaf_worker}"))
+          "mend rpc in {deaf_worker}, then hearth worker doctor",
+          command=("worker", *words, "--config", "{deaf_worker}"))
       for words in (("status",), ("earnings",), ("withdraw",), ("exit",), ("update",), ("price", "1/h"), ("stake", "1"),
                     ("why", "{open_job}"), ("take", "{open_job}"))),
     Row("a worker whose home is a plain file", 9, "FILE_REFUSED", "ls -ld",

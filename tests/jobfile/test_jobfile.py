@@ -458,7 +458,9 @@ def test_parse_spec__bad_input__refused_with_line_field_code_and_hint(
     error = refused(text)
     assert (error.details["line"], error.details["field"], error.code) == (line, field, code), error.message
     assert message in error.message
-    assert hint in error.details["problems"][0]["hint"]
+    hints = [problem["hint"] for problem in error.details["problems"]]
+    assert hint in hints[0]
+    assert error.hint == (hints[0] if len(set(hints)) == 1 else "correct each of these, then the same command")
     assert error.exit_code == 2
     place = "job.yaml" if line is None else f"job.yaml:{line}"
     assert error.message.startswith(f"{place}: {field}: " if field else f"{place}: ")
@@ -528,7 +530,7 @@ def test_parse_spec__not_built_yet__refused_by_a_reason_of_its_own(
     error = refused(f"image: x\n{line}\n")
     assert [problem["code"] for problem in error.details["problems"]] == [code]
     assert message in error.message
-    assert hint in error.details["problems"][0]["hint"]
+    assert hint in error.hint
 
 
 def test_parse_spec__older_form_of_the_guides__rewritten_with_notes() -> None:
@@ -593,7 +595,7 @@ def test_variables__missing__refused_by_name(text: str, message: str, hint: str)
     error = refused(text)
     assert error.code == "MISSING_VAR"
     assert message in error.message
-    assert hint in error.details["problems"][0]["hint"]
+    assert hint in error.hint
 
 
 def test_variables__not_used__refused_as_a_typing_error() -> None:

@@ -478,7 +478,7 @@ def test_run__store_that_hangs_past_the_lease__is_given_back_in_time_and_costs_n
         monkeypatch.setenv("HEARTH_HOME", str(exchange.user_home))
         scenario = exchange.scenario("hung")
         stake = exchange.market.node(scenario.node).stake
-        # A devnet's lease of two seconds is over three seconds later, in which a busy machine may not even look.
+        # A devnet's lease of two seconds is over ten seconds later, of which a busy machine may need most to look.
         exchange.set_policy(grace_floor=12, fetch_floor=60)
         job = scenario.post(seconds=2)
         monkeypatch.setattr(FolderStore, "add_path", deaf)

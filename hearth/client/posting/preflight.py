@@ -116,15 +116,16 @@ class Preflight:
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
         fleet = Fleet.read(self.session)
         auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == COMMAND_LINE
+        # Asked for here, so that a wrong network is named before a missing account.
+        submitter = submitter or self.session.key().address
         try:
             if auto:
-                spec = self._with_auto_price(spec, needs, policies, fleet)
-            # Asked for here, so that a wrong network is named before a missing account.
-            submitter = submitter or self.session.key().address
+                spec = self._with_auto_price(spec, needs, policies, fleet, submitter)
             terms = self._terms(spec, resolved, needs, policies, fleet.now, submitter, judge)
         except SpecError as error:
             if error.code == "NO_PRICE":
-                error.hint = self._cheapest(self._unpriced(spec, needs, policies, fleet), spec, fleet) or error.hint
+                unpriced = self._unpriced(spec, needs, policies, fleet, submitter)
+                error.hint = self._cheapest(unpriced, spec, fleet) or error.hint
             raise loaded.located(error) from error
         gates = fleet.gates(terms)
         fingerprint = self.fingerprint(terms, spec.limits.deadline, auto, spec.price.billing == "auto")
@@ -185,12 +186,14 @@ class Preflight:
             judge_data=judge.data if judge else 0,
         )
 
-    def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
+    def _with_auto_price(
+        self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet, submitter: str
+    ) -> JobSpec:
         """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask.
 
         Less where no free stake covers the bond of that price: the highest that one does, or the ask itself.
         """
-        asset, unpriced = self.session.asset, self._unpriced(spec, needs, policies, fleet)
+        asset, unpriced = self.session.asset, self._unpriced(spec, needs, policies, fleet, submitter)
         fitting = fleet.asks(unpriced, any_price=True)
         if not fitting:
             gates = fleet.gates(unpriced, any_price=True)
@@ -208,12 +211,12 @@ class Preflight:
         lower = fleet.backed(terms, asset) or rate_at_least(fitting[0], asset)
         return self._at_rate(spec, unpriced, lower)[0]
 
-    def _unpriced(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> Terms:
+    def _unpriced(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet, submitter: str) -> Terms:
         """Return the terms of a job before it has a price: enough to ask which workers could take it at their own."""
         from hearth.jobfile.plan import deadline_of
 
         return Terms(
-            submitter=self.session.key().address,
+            submitter=submitter,
             salt=0,
             spec=bytes(32),
             needs=needs,
