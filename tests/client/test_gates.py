@@ -234,11 +234,13 @@ def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price(
 def test_auto_price__no_worker_at_its_own_ask__says_what_each_of_them_lacks(
     nodes: tuple[Node, ...], said: str, hint: str
 ) -> None:
-    session: Any = SimpleNamespace(key=lambda: SimpleNamespace(address=TERMS.submitter), asset=Asset("ETH", 18))
+    session: Any = SimpleNamespace(asset=Asset("ETH", 18))
     preflight = Preflight(SimpleNamespace(session=session))  # type: ignore[arg-type]
     policies: Any = SimpleNamespace(policy=POLICY, word=TERMS.policy)
     with pytest.raises(NoWorkerError) as caught:
-        preflight._with_auto_price(spec_of_run("x.wasm").spec, TERMS.needs, policies, fleet(*nodes))
+        preflight._with_auto_price(
+            spec_of_run("x.wasm").spec, TERMS.needs, policies, fleet(*nodes), TERMS.submitter
+        )
     assert caught.value.message.endswith(f"so there is no price to go by: {said}")
     assert caught.value.hint.startswith(hint)
 
@@ -271,14 +273,15 @@ def test_enough__too_dear_for_who_is_there__says_why(nodes: tuple[Node, ...], ce
 
 def test_auto_price__stake_that_covers_the_ask_and_not_half_more__is_what_the_stake_covers() -> None:
     ether, ask = Asset("ETH", 18), 6 * 10**21
-    session: Any = SimpleNamespace(key=lambda: SimpleNamespace(address=TERMS.submitter), asset=ether)
+    session: Any = SimpleNamespace(asset=ether)
     preflight = Preflight(SimpleNamespace(session=session))  # type: ignore[arg-type]
     policies: Any = SimpleNamespace(policy=POLICY, word=TERMS.policy)
     spec = spec_of_run("x.wasm").spec
 
     def chosen(stake: int) -> tuple[int, int]:
         """Return the ceiling that is chosen for a node of so much stake, and the bond at it."""
-        priced = preflight._with_auto_price(spec, TERMS.needs, policies, fleet(node(3, ask, stake=stake)))
+        workers = fleet(node(3, ask, stake=stake))
+        priced = preflight._with_auto_price(spec, TERMS.needs, policies, workers, TERMS.submitter)
         prices = plan_prices(priced, ether, POLICY)
         terms = replace(TERMS, ceiling=prices.ceiling, keeper_fee=prices.keeper_fee, max_seconds=spec.max_seconds)
         return prices.ceiling, formulas.bond(terms)
