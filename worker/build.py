@@ -37,7 +37,6 @@ from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import show_rate
 from hearth.storage.stores import Chain, Store, open_store
-from worker import gpu
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor, make_room
 from worker.attempt.folder import folders_in
@@ -47,7 +46,8 @@ from worker.cgroups import usable_cores
 from worker.decide import Config, TrustedJudge
 from worker.disk import Disk
 from worker.gateway import serving, store_manifest
-from worker.gpu import GpuInfo
+from worker.gpu import probing
+from worker.gpu.port import GpuInfo
 from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
 from worker.loop import Told, Worker
@@ -126,7 +126,7 @@ def build(
         open_sender(market.port, network, key, account, **places, config=paying, service=True, spare=spare)
     )
     store = stack.enter_context(closing(open_stores(settings)))
-    gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
+    gpus = chosen_gpus(settings.offer, probing.probe()) if node.offer.gpu_count else ()
     journal = stack.enter_context(closing(journal_in(home, spare)))
     volumes = volumes_in(disk.home)
     executor = executor_of(settings, network, node, journal, store, disk, runtimes=runtimes, gpus=gpus, volumes=volumes)

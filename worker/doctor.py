@@ -36,9 +36,10 @@ from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
 from hearth.storage import canonical
 from hearth.storage.stores import Store, open_store, provider_gateway
-from worker import gpu
 from worker.cgroups import memory_bytes
 from worker.gateway import serving
+from worker.gpu import probing
+from worker.gpu.port import GpuInfo
 from worker.home import is_running
 from worker.machine import others, overbooked, room_of, share_of
 from worker.registered import UPDATE, differences, gateway_differences
@@ -184,7 +185,7 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
     works, detail = runtime.available()
     if works:
         # A machine without a GPU needs no way to hand one to a container.
-        gpus = 0 if settings.offer.gpus == "none" or not gpu.probe().gpus else 1
+        gpus = 0 if settings.offer.gpus == "none" or not probing.probe().gpus else 1
         return runtime.capabilities(chain_id, gpus=gpus, patched=frozenset(settings.docker.patched_runc))
     if runtime.unknown_runtime():
         fix = 'register it with the engine (docs/PROVIDER.md, "gVisor"), or leave docker.runtime out'
@@ -199,7 +200,7 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     """Check driver, GPUs and the container toolkit."""
     if settings.offer.gpus == "none":
         return [Check("gpu", Level.PASS, "not offered")]
-    found = gpu.probe()
+    found = probing.probe()
     if not found.gpus and isinstance(settings.offer.gpus, tuple):
         return [Check("gpu", Level.FAIL, found.reason, 'install the driver, or set offer.gpus = "none"')]
     if not found.gpus:
@@ -239,7 +240,7 @@ def refuse_unsafe(settings: Settings, chain_id: int, offer: Offer) -> None:
         )
 
 
-def _gpu_in_words(item: gpu.GpuInfo) -> str:
+def _gpu_in_words(item: GpuInfo) -> str:
     unseen = "; the driver does not say who uses it" if item.processes is None else ""
     return f"{item.name}, {item.vram_gib} GiB, tier {item.slug}{unseen}"
 
@@ -302,7 +303,7 @@ def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[C
     if not besides:
         return [Check("machine", Level.PASS, "no other worker of this user runs here")]
     offer = probe_offer(settings, asset)
-    gpus = [one.uuid for one in chosen_gpus(settings.offer, gpu.probe())] if offer.gpu_count else []
+    gpus = [one.uuid for one in chosen_gpus(settings.offer, probing.probe())] if offer.gpu_count else []
     found = overbooked(share_of(settings.home, offer, gpus), besides, room_of(settings.home))
     if not found:
         return [Check("machine", Level.PASS, f"{len(besides) + 1} workers, and what they offer together is there")]

@@ -18,7 +18,7 @@ from hearth.storage import canonical
 from hearth.storage.cid import Cid
 from hearth.storage.stores import Store, StoreBase, StoreStatus, open_store
 from hearth.storage.stores.gateway_server import GatewayServer
-from worker import gpu
+from worker.gpu import probing
 from worker.settings import Settings
 
 _CHOOSE: Final = "choose another address in [gateway] listen: port 0 takes any free one, an empty text serves nothing"
@@ -73,7 +73,7 @@ def own_store(settings: Settings) -> Store:
 
 def manifest_of(settings: Settings) -> Manifest:
     """Return what this machine says of itself, by its settings and what is in it now."""
-    found = () if settings.offer.gpus == "none" else gpu.probe().gpus
+    found = () if settings.offer.gpus == "none" else probing.probe().gpus
     return Manifest(
         software=f"hearth {__version__}",
         country=settings.offer.country,

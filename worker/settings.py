@@ -48,7 +48,7 @@ from worker.registries import DEFAULT_REGISTRIES
 from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 
 if TYPE_CHECKING:
-    from worker.gpu import GpuInfo, GpuProbe
+    from worker.gpu.port import GpuInfo, GpuProbe
     from worker.runtimes.base import Runtime
     from worker.runtimes.docker import DockerRuntime
 
@@ -545,7 +545,7 @@ def probe_offer(settings: Settings, asset: Asset, runtimes: RuntimeFlag | None =
 
     `runtimes` are those that work here, of those that the settings name; None has them looked for.
     """
-    from worker import gpu
+    from worker.gpu import probing
     from worker.volumes import room_under
 
     if runtimes is None:
@@ -557,7 +557,7 @@ def probe_offer(settings: Settings, asset: Asset, runtimes: RuntimeFlag | None =
         memory=memory_bytes(),
         disk=room_under(settings.home),
         runtimes=runtimes,
-        gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, gpu.probe()),
+        gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, probing.probe()),
     )
     return make_offer(settings, asset, machine)
 

@@ -238,9 +238,7 @@ def test_auto_price__no_worker_at_its_own_ask__says_what_each_of_them_lacks(
     preflight = Preflight(SimpleNamespace(session=session))  # type: ignore[arg-type]
     policies: Any = SimpleNamespace(policy=POLICY, word=TERMS.policy)
     with pytest.raises(NoWorkerError) as caught:
-        preflight._with_auto_price(
-            spec_of_run("x.wasm").spec, TERMS.needs, policies, fleet(*nodes), TERMS.submitter
-        )
+        preflight._with_auto_price(spec_of_run("x.wasm").spec, TERMS.needs, policies, fleet(*nodes), TERMS.submitter)
     assert caught.value.message.endswith(f"so there is no price to go by: {said}")
     assert caught.value.hint.startswith(hint)
 

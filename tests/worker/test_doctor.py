@@ -33,10 +33,11 @@ from tests.kit.hints import faults_in
 from tests.worker.runtimes.engines import need
 from tests.worker.runtimes.test_docker_request import GOOD_INFO, GOOD_VERSION
 from tests.worker.test_settings import changed
-from worker import cgroups, doctor, gpu, settings
+from worker import cgroups, doctor, settings
 from worker.build import sandboxes_of, unlocked
 from worker.commands import _show_checks
-from worker.gpu import GpuInfo, GpuProbe
+from worker.gpu import probing
+from worker.gpu.port import GpuInfo, GpuProbe
 from worker.manage import _row, _wall
 from worker.registered import differences
 from worker.runtimes.base import Check, Level
@@ -193,14 +194,14 @@ def test_look_at_keys__paid_to_the_hot_key__warns(keyed: settings.Settings) -> N
 def test_look_at_gpus__none_on_the_machine__is_normal_and_fails_where_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu, "probe", lambda: GpuProbe((), reason="no NVIDIA driver"))
+    monkeypatch.setattr(probing, "probe", lambda: GpuProbe((), reason="no NVIDIA driver"))
     assert levels(doctor.look_at_gpus(told(tmp_path), 1)) == {"gpu": "PASS"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus=[A]), 1)) == {"gpu": "FAIL"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus="none"), 1)) == {"gpu": "PASS"}
 
 
 def test_look_at_gpus__unfit_card__warns_with_its_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "probe", lambda: GpuProbe((card(A, problems=("MIG is on",)),)))
+    monkeypatch.setattr(probing, "probe", lambda: GpuProbe((card(A, problems=("MIG is on",)),)))
     monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
     rows = doctor.look_at_gpus(told(tmp_path), 1)
     assert [(r.level, "MIG is on" in r.detail) for r in rows[:1]] == [(Level.WARN, True)]

@@ -28,7 +28,7 @@ from hearth.client.posting.engine import why_silent
 from hearth.jobfile.image_config import NO_COMMAND, declares, has_command, no_volume, volumes_of
 from hearth.protocol.runtimes import DOCKER
 from hearth.protocol.units import format_size
-from worker.gpu import GPU_UUID
+from worker.gpu.port import GPU_UUID
 from worker.runtimes.base import (
     Check,
     Level,

@@ -28,7 +28,7 @@ from tests.web.vectors import _chance
 from tests.web.vectors._drawn import NOW, drawn_node, drawn_offer, node_fields
 from tests.web.vectors.calls import TOKEN, _plain
 from tests.web.vectors.network import NETWORK
-from worker.gpu import GpuInfo
+from worker.gpu.port import GpuInfo
 from worker.settings import Machine, make_offer, parse
 
 DRAWN = 10

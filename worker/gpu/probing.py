@@ -1,0 +1,83 @@
+"""Look at this machine's GPUs, in a process of its own with a time limit; no GPU is a normal state with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from worker.gpu.nvidia import parse
+from worker.gpu.port import GpuProbe
+
+SECONDS: Final = 20.0
+"""A driver without persistence mode initialises each GPU anew, which takes seconds; one that takes longer than this
+hangs."""
+PROGRAM: Final = "worker.gpu.nvml"
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+class Looks:
+    """Ask the driver, never twice at a time: a process that a hung driver holds cannot be ended, even by SIGKILL."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._held: subprocess.Popen[bytes] | None = None
+
+    def probe(self) -> GpuProbe:
+        """Return what there is now; never raises because there is none, or because the driver does not answer."""
+        with self._lock:
+            return parse(self._ask())
+
+    def _ask(self) -> Mapping[str, Any]:
+        if self._held is not None and self._held.poll() is None:
+            return {"unavailable": "it has not answered an earlier question yet"}
+        self._held = None
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", PROGRAM],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as failed:
+            return {"unavailable": f"no process could be started to ask it: {failed.strerror}"}
+        try:
+            said, complaint = child.communicate(timeout=self._seconds)
+        except subprocess.TimeoutExpired:
+            self._held = child
+            _end(child)
+            return {"unavailable": f"it does not answer within {self._seconds:.0f} s"}
+        if child.returncode:
+            lines = complaint.decode("utf-8", "replace").strip().splitlines()
+            how = f"signal {-child.returncode}" if child.returncode < 0 else lines[-1] if lines else "no word"
+            return {"unavailable": f"its library ended the process that asked it: {how}"}
+        found: Mapping[str, Any] = json.loads(said)
+        return found
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill a process, and wait a moment for its end: one that the kernel holds stays."""
+    child.kill()
+    for pipe in (child.stdout, child.stderr):
+        if pipe is not None:
+            pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(1.0)
+
+
+_LOOKS: Final = Looks()
+
+
+def probe() -> GpuProbe:
+    """Return this machine's GPUs, as they are now."""
+    return _LOOKS.probe()
