@@ -105,10 +105,10 @@ class RunningMarket:
         finally:
             self.chain.rpc("evm_setIntervalMining", 1)
 
-    def start(self, name: str, *arguments: str, failpoint: str = "") -> None:
+    def start(self, name: str, *arguments: str, failpoint: str = "", **environ: str) -> None:
         """Start a Python process of this market's user, perhaps one that dies at a named point."""
-        environ = {"HEARTH_HOME": str(self.home), "HEARTH_FAILPOINT": failpoint}
-        self.processes[name] = start_python(self.home / f"{name}.log", *arguments, **environ)
+        told = {"HEARTH_HOME": str(self.home), "HEARTH_FAILPOINT": failpoint, **environ}
+        self.processes[name] = start_python(self.home / f"{name}.log", *arguments, **told)
 
     def stop(self, name: str) -> None:
         """Kill a process and its children."""

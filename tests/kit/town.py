@@ -154,12 +154,15 @@ class Town(RunningMarket):
         """Register a worker, start its process, and return its node once it beats."""
         return self.start_worker(self.worker_file(name, price=price, slots=slots), name, stake=stake)
 
-    def start_worker(self, path: Path, name: str = "worker", *, stake: str = "20") -> int:
-        """Register the worker of a worker.toml, start its process, and return its node once it beats."""
-        told = self.hearth("worker", "register", "--config", str(path), "--stake", stake, "--json")
+    def start_worker(
+        self, path: Path, name: str = "worker", *, stake: str = "20", environ: dict[str, str] | None = None
+    ) -> int:
+        """Register the worker of a worker.toml, start its process, and return its node once it beats; both see
+        `environ`."""
+        told = self.hearth("worker", "register", "--config", str(path), "--stake", stake, "--json", environ=environ)
         assert told.code == 0, told.err + told.out
         node = int(told.json["node"])
-        self.start(name, "-m", "worker", "--config", str(path))
+        self.start(name, "-m", "worker", "--config", str(path), **(environ or {}))
         self.wait_beat(node)
         return node
 

@@ -9,14 +9,17 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from tools.services import engine, geth, images, kubo, registry
+from tools.services import engine, geth, gpu, images, kubo, registry
 from tools.services.base import Service, ServiceError, Unavailable, instance_folder, locked, log, save, saved
 
-NAMES = ("registry", "docker", "userns", "images", "kubo", "geth")
+NAMES = ("registry", "docker", "userns", "images", "gpu", "kubo", "geth")
 # What is built from source, where the machine has not got it, and for which service: minutes on the first call.
 PROGRAMS = {"docker": engine.GVISOR, "kubo": kubo.PROGRAM, "geth": geth.PROGRAM}
 # What each cannot start without.
-NEEDS = {"images": ("docker", "registry"), "docker": ("registry",), "userns": ("registry",)}
+NEEDS = {
+    "images": ("docker", "registry"),
+    **dict.fromkeys(("docker", "userns", "gpu"), ("registry",)),
+}
 
 
 def up(names: Sequence[str]) -> int:
@@ -44,6 +47,7 @@ def up(names: Sequence[str]) -> int:
             "images": lambda: images.publish(
                 running["docker"].env["DOCKER_HOST"], running["registry"].env["HEARTH_TEST_REGISTRY"]
             ),
+            "gpu": lambda: gpu.start(running["registry"].env["HEARTH_TEST_REGISTRY"]),
             "kubo": lambda: kubo.start(building["kubo"].result()),
             "geth": lambda: geth.start(building["geth"].result()),
         }

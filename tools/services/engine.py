@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import docker
@@ -84,7 +84,9 @@ def state_folder(name: str) -> Path:
     return here / name
 
 
-def _start(name: str, dockerd: str, driver: str, registry: str, config: dict[str, object]) -> tuple[Process, str]:
+def _start(
+    name: str, dockerd: str, driver: str, registry: str, config: dict[str, object], env: Mapping[str, str]
+) -> tuple[Process, str]:
     folder = state_folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     socket_path = instance_folder() / f"{name}.sock"
@@ -92,7 +94,7 @@ def _start(name: str, dockerd: str, driver: str, registry: str, config: dict[str
     (folder / "pid").unlink(missing_ok=True)
     (folder / "daemon.json").write_text(json.dumps(config) + "\n")
     host = f"unix://{socket_path}"
-    process = spawn(name, command(dockerd, folder, host, driver, registry))
+    process = spawn(name, command(dockerd, folder, host, driver, registry), env)
     wait_for(name, process, lambda: answers(host), 60.0)
     return process, host
 
@@ -114,16 +116,22 @@ def command(dockerd: str, folder: Path, host: str, driver: str, registry: str) -
     ]
 
 
-def _own(name: str, registry: str, config: dict[str, object]) -> tuple[Process, str]:
-    """Start an engine of our own with the first storage driver that works."""
+def start_own(
+    name: str, registry: str, config: dict[str, object], *, programs: Path | None = None
+) -> tuple[Process, str]:
+    """Start an engine of our own, with the first storage driver that works; its programs are the system's, or those of
+    packages unpacked below `programs`."""
     if os.geteuid() != 0:
         raise Unavailable(f"{name}: no engine answers, and only root can start one")
-    dockerd = program("dockerd", "docker.io")
+    if programs is None:
+        dockerd, env = program("dockerd", "docker.io"), {}
+    else:
+        dockerd, env = str(programs / "usr/sbin/dockerd"), {"PATH": f"{programs}/usr/bin:{os.environ['PATH']}"}
     drivers = [chosen] if (chosen := os.environ.get("HEARTH_DOCKER_STORAGE")) else list(STORAGE_DRIVERS)
     failures = []
     for driver in drivers:
         try:
-            process, host = _start(name, dockerd, driver, registry, config)
+            process, host = _start(name, dockerd, driver, registry, config, env)
         except ServiceError as failure:
             failures.append(f"{driver}: {failure}")
             continue
@@ -141,7 +149,7 @@ def start(registry: str, gvisor: Callable[[], Path]) -> Service:
     if found is not None:
         log(f"docker: using the engine at {found.env['DOCKER_HOST']}")
         return found
-    process, host = _own("docker", registry, _gvisor(gvisor))
+    process, host = start_own("docker", registry, _gvisor(gvisor))
     return Service("docker", process, _environment(host))
 
 
@@ -150,13 +158,13 @@ def start_userns(registry: str) -> Service:
 
     Docker makes the user `dockremap` for it. Raises Unavailable as `start`.
     """
-    process, host = _own("userns", registry, {"userns-remap": "default"})
+    process, host = start_own("userns", registry, {"userns-remap": "default"})
     return Service("userns", process, {"HEARTH_USERNS_DOCKER_HOST": host})
 
 
 def clean_up() -> None:
     """Unmount what stopped engines may have left mounted, and remove their folders."""
-    for name in ("docker", "userns"):
+    for name in ("docker", "userns", "gpu"):
         remove(state_folder(name))
 
 

@@ -1,0 +1,137 @@
+"""GPU jobs in containers, end to end with processes: an engine that injects devices, and a played driver."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.played_gpu import HOST, INSIDE, PlayedMachine, card, played_machine
+from tests.kit.running import wait
+from tests.kit.town import Town, town
+from tests.worker.runtimes.engines import NUMPY
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+JOB = """\
+version: 1
+name: {name}
+runtime: docker
+image: "{image}"
+command: {command}
+resources: {{gpu: {gpu}, cpus: 1, memory: 256MiB}}
+limits: {{runtime: 60s, deadline: 1h}}
+price: {{max_rate: "1.20/h"}}
+match: {{window: 0s}}
+"""
+SEEN = re.compile(r"GPU \d: (.+) \(UUID: (GPU-[0-9a-f-]{36})\) (\d+) MiB driver (\S+) (/dev/nvidia\d) opens\n")
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[PlayedMachine]:
+    with played_machine(card(), card()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def place(machine: PlayedMachine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A market with a keeper, and a worker of two slots on a machine with two RTX 4090."""
+    with town(tmp_path_factory.mktemp("gpu")) as made:
+        made.add_keeper()
+        made.start_worker(gpu_worker(made, "worker", slots=2), environ=machine.environ)
+        yield made
+
+
+def gpu_worker(place: Town, name: str, *, slots: int) -> Path:
+    """Write the worker.toml of a worker that offers a machine's GPUs to containers, and return its path."""
+    path = place.worker_file(name, slots=slots, extra=("--runtimes", "docker", "--gpus", "all"))
+    registry = NUMPY.partition("/")[0]
+    path.write_text(path.read_text() + f'\n[docker]\nhost = "{HOST}"\nregistries = ["{registry}"]\n')
+    return path
+
+
+def job_file(folder: Path, name: str, gpu: dict[str, Any], script: str) -> str:
+    """Write the job of a shell script on GPUs, and return its path."""
+    path = folder / f"{name}.yaml"
+    fields = {"gpu": json.dumps(gpu), "command": json.dumps(["sh", "-ec", script])}
+    path.write_text(JOB.format(name=name, image=NUMPY, **fields))
+    return str(path)
+
+
+def uuids_seen(place: Town, job: str) -> list[str]:
+    """Return the GPUs that a job's container saw, by its log, each of which could be opened."""
+    logs = place.hearth("job", "logs", job)
+    assert logs.code == 0, logs.err
+    found = SEEN.findall(logs.out)
+    assert all(one[0] == "NVIDIA GeForce RTX 4090" and one[2:4] == ("24576", "570.133.20") for one in found), logs.out
+    return [one[1] for one in found]
+
+
+def running(place: Town, name: str = "worker") -> set[str]:
+    """Return the jobs whose programs a worker runs now, by its own word."""
+    told = place.hearth("worker", "status", "--config", str(place.home / f"{name}.toml"), "--json")
+    return {"0x" + one["job"] for one in told.json["process"]["attempts"] if one["phase"] == "running"}
+
+
+def test_submit__three_jobs_for_two_cards__a_card_each_and_the_third_once_one_is_free(
+    place: Town, machine: PlayedMachine, tmp_path: Path
+) -> None:
+    jobs = {}
+    for number in range(3):
+        # Each runs until this test has seen who runs beside it: a container sees its machine's folder.
+        script = f"nvidia-smi; until [ -e {INSIDE}/go-{number} ]; do sleep 0.2; done"
+        told = place.hearth("submit", job_file(tmp_path, f"one-{number}", {"count": 1}, script), "--json")
+        assert told.code == 0, told.err + told.out
+        jobs[told.json["job"]] = machine.folder / f"go-{number}"
+    wait(lambda: len(running(place)) == 2, "two jobs run")
+    first, second = running(place)
+    (third,) = jobs.keys() - {first, second}
+    assert place.hearth("job", "show", third, "--json").json["state"] == "open"
+    jobs[first].touch()
+    wait(lambda: running(place) == {second, third}, "the third runs")
+    jobs[second].touch(), jobs[third].touch()
+    seen = {}
+    for job in jobs:
+        told = place.hearth("job", "wait", job, "--timeout", "3m")
+        assert told.code == 0, told.err
+        (seen[job],) = uuids_seen(place, job)
+    assert {seen[first], seen[second]} == {one.uuid for one in machine.cards} and seen[third] == seen[first]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "lack"),
+    [({"count": 1, "vram": "25GiB"}, "vram"), ({"count": 1, "tier": "h100"}, "tier"), ({"count": 2}, "gpu_count")],
+    ids=["vram", "tier", "count"],
+)
+def test_check__more_than_a_slots_card_is__nobody_and_what_it_lacks(
+    place: Town, tmp_path: Path, gpu: dict[str, Any], lack: str
+) -> None:
+    told = place.hearth("check", job_file(tmp_path, "more", gpu, "true"), "--json")
+    assert (told.code, told.json["error"]["code"]) == (8, "NO_WORKER"), told.out
+    assert told.json["workers"] == {lack: 1}
+
+
+def test_submit__lesser_tier_than_the_card__runs_on_the_better_one(
+    place: Town, machine: PlayedMachine, tmp_path: Path
+) -> None:
+    file = job_file(tmp_path, "tier", {"count": 1, "tier": "rtx-3060", "vram": "12GiB"}, "nvidia-smi")
+    told = place.hearth("submit", file, "--wait", "--json", "--timeout", "3m")
+    assert told.code == 0, told.err + told.out
+    (seen,) = uuids_seen(place, told.json["job"])
+    assert seen in {one.uuid for one in machine.cards}
+
+
+def test_submit__two_cards_for_one_job__sees_both(place: Town, tmp_path: Path) -> None:
+    with played_machine(card(), card()) as other:
+        path = gpu_worker(place, "worker2", slots=1)
+        place.start_worker(path, "worker2", environ=other.environ)
+        told = place.hearth(
+            "submit", job_file(tmp_path, "two", {"count": 2}, "nvidia-smi"), "--wait", "--json", "--timeout", "3m"
+        )
+        assert told.code == 0, told.err + told.out
+        assert uuids_seen(place, told.json["job"]) == [one.uuid for one in other.cards]
+        place.stop("worker2")

@@ -1,0 +1,145 @@
+"""A machine with GPUs that the driver of tools/gpu plays, and the CDI spec by which the engine of the test service
+`gpu` gives them to containers.
+
+Each machine has cards of its own, in a spec of its own: tests that share the engine do not see each other's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from hearth.base.files import replace_text
+from tests.kit.require import require
+from tools.services.gpu import LIBRARY, SMI
+
+HOST: Final = os.environ.get("HEARTH_GPU_DOCKER_HOST", "")
+SPECS: Final = os.environ.get("HEARTH_GPU_SPECS", "")
+DRIVER: Final = os.environ.get("HEARTH_GPU_DRIVER", "")
+GIB: Final = 1 << 30
+INSIDE: Final = "/run/played-gpu"
+"""Where a container sees the folder of its machine."""
+
+
+def need_gpu() -> None:
+    """Skip the calling test where the service `gpu` does not run, or fail it where CI says so."""
+    require("gpu", bool(HOST and SPECS and DRIVER), "HEARTH_GPU_DOCKER_HOST is not set (make services-up)")
+
+
+@dataclass
+class Card:
+    """A GPU: what the driver says of it by the keys of tools/gpu/nvml.c, over what it says of an RTX 4090."""
+
+    uuid: str = field(default_factory=lambda: f"GPU-{uuid.uuid4()}")
+    says: dict[str, str | int | Sequence[str]] = field(default_factory=dict)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the card's lines of the machine's file."""
+        yield f"gpu={self.uuid}"
+        yield from _lines(self.says)
+
+
+def card(name: str = "NVIDIA GeForce RTX 4090", gib: float = 24, **says: str | int | Sequence[str]) -> Card:
+    """Return a card of a name and memory."""
+    return Card(says={"name": name, "total": int(gib * GIB), **says})
+
+
+def _lines(says: Mapping[str, str | int | Sequence[str]]) -> Iterator[str]:
+    for key, value in says.items():
+        for one in (value,) if isinstance(value, str | int) else value:
+            yield f"{key}={one}"
+
+
+class PlayedMachine:
+    """A machine whose driver says what its cards and `says` hold, from the next call on after each `write`."""
+
+    def __init__(self, folder: Path, cards: Sequence[Card]) -> None:
+        self.folder = folder
+        self.cards = list(cards)
+        self.says: dict[str, str | int | Sequence[str]] = {}
+        folder.mkdir(mode=0o755, exist_ok=True)
+        folder.chmod(0o755)
+        self.write()
+
+    @property
+    def file(self) -> Path:
+        """Return the file that the driver reads."""
+        return self.folder / "machine"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Return the variables of a process that runs on this machine."""
+        return {"LD_LIBRARY_PATH": DRIVER, "PLAYED_GPU": str(self.file)}
+
+    def write(self) -> None:
+        """Let the driver say what the cards hold now; a call sees it whole or not at all."""
+        lines = [*_lines(self.says), *(line for one in self.cards for line in one.lines())]
+        replace_text(self.file, "\n".join(lines) + "\n")
+
+    def change(self, index: int | None = None, **says: str | int | Sequence[str] | None) -> None:
+        """Let a card, or without an index the machine, say something else; None takes a fault away again."""
+        held = self.says if index is None else self.cards[index].says
+        for key, value in says.items():
+            if value is None:
+                held.pop(key, None)
+            else:
+                held[key] = value
+        self.write()
+
+    def spec(self) -> dict[str, Any]:
+        """Return the CDI spec of the cards, shaped as `nvidia-ctk cdi generate --device-name-strategy=uuid` does."""
+        nodes = [_node(self.folder / f"nvidia{index}") for index in range(len(self.cards))]
+        library = "/usr/lib/x86_64-linux-gnu" if os.uname().machine == "x86_64" else "/usr/lib/aarch64-linux-gnu"
+        mounts = [
+            (Path(DRIVER) / LIBRARY, f"{library}/{LIBRARY}"),
+            (Path(DRIVER) / SMI, f"/usr/bin/{SMI}"),
+            (self.folder, INSIDE),
+        ]
+        options = ["ro", "nosuid", "nodev", "bind"]
+        return {
+            "cdiVersion": "0.5.0",
+            "kind": "nvidia.com/gpu",
+            "devices": [
+                {
+                    "name": one.uuid,
+                    "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{index}", "hostPath": str(nodes[index])}]},
+                }
+                for index, one in enumerate(self.cards)
+            ],
+            "containerEdits": {
+                "env": ["NVIDIA_VISIBLE_DEVICES=void", f"PLAYED_GPU={INSIDE}/machine", "PLAYED_GPU_NODES=1"],
+                "mounts": [
+                    {"hostPath": str(source), "containerPath": target, "options": options} for source, target in mounts
+                ],
+            },
+        }
+
+
+def _node(path: Path) -> Path:
+    """Make a device node that stands for a GPU's: it opens and does nothing, as /dev/null."""
+    if not path.exists():
+        os.mknod(path, 0o666 | 0o020000, os.makedev(1, 3))
+        path.chmod(0o666)
+    return path
+
+
+@contextmanager
+def played_machine(*cards: Card) -> Iterator[PlayedMachine]:
+    """Play a machine while the context is open, with its spec where the engine of the service `gpu` reads it."""
+    need_gpu()
+    with tempfile.TemporaryDirectory(prefix="hearth-gpu-") as name:
+        machine = PlayedMachine(Path(name), cards)
+        # Written in place: the engine does not see a file that is moved there.
+        spec = Path(SPECS) / f"{Path(name).name}.json"
+        spec.write_text(json.dumps(machine.spec()))
+        try:
+            yield machine
+        finally:
+            spec.unlink(missing_ok=True)

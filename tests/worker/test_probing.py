@@ -1,0 +1,96 @@
+"""The look at a machine's GPUs, by the real pynvml and a driver library that plays the machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kit.played_gpu import GIB, PlayedMachine, card, played_machine
+from worker.gpu.probing import Looks, probe
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlayedMachine]:
+    """A machine with a 4090 and a 3060, which this process runs on."""
+    with played_machine(card(), card("NVIDIA GeForce RTX 3060", 12, cc="8.6")) as made:
+        for name, value in made.environ.items():
+            monkeypatch.setenv(name, value)
+        yield made
+
+
+def test_probe__two_cards__named_sized_and_fit(machine: PlayedMachine) -> None:
+    found = probe()
+    assert [(one.uuid, one.slug, one.vram_gib, one.problems) for one in found.gpus] == [
+        (machine.cards[0].uuid, "rtx-4090", 24, ()),
+        (machine.cards[1].uuid, "rtx-3060", 12, ()),
+    ]
+    assert (found.driver, found.reason) == ("570.133.20", "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ({"init": 9}, "Driver Not Loaded"),
+        ({"init": 18}, "restart this machine"),
+        ({"init": 13}, "Function Not Found"),
+        ({"init": 999}, "Unknown Error"),
+        ({"count": 999}, "it does not say how many GPUs there are"),
+        ({"count": 15}, "it does not say how many GPUs there are"),
+        ({"crash": 1}, "its library ended the process that asked it: signal 6"),
+    ],
+    ids=lambda one: "-".join(f"{key}{value}" for key, value in one.items()) if isinstance(one, dict) else "",
+)
+def test_probe__driver_that_fails__no_gpu_and_why_until_it_works_again(
+    machine: PlayedMachine, fault: dict[str, int], says: str
+) -> None:
+    machine.change(None, **fault)
+    found = probe()
+    assert found.gpus == () and says in found.reason
+    machine.change(None, **dict.fromkeys(fault))
+    assert len(probe().gpus) == 2
+
+
+@pytest.mark.parametrize("fault", [{"sysdriver": 15}, {"syscuda": 999}, {"shutdown": 999}], ids=str)
+def test_probe__question_that_no_job_depends_on_fails__the_gpus_are_there(
+    machine: PlayedMachine, fault: dict[str, int]
+) -> None:
+    machine.change(None, **fault)
+    assert len(probe().gpus) == 2
+
+
+@pytest.mark.parametrize("fault", [{"handle": 15}, {"lost": 15}, {"lost": 16}, {"handle": 999}], ids=str)
+def test_probe__one_card_lost__the_other_is_there(machine: PlayedMachine, fault: dict[str, int]) -> None:
+    machine.change(0, **fault)
+    found = probe()
+    assert [one.uuid for one in found.gpus if not one.problems] == [machine.cards[1].uuid]
+    machine.change(0, handle=None, lost=None)
+    assert len(probe().gpus) == 2
+
+
+def test_probe__driver_that_hangs__told_within_the_limit_and_asked_again_once_it_works(machine: PlayedMachine) -> None:
+    looks = Looks(seconds=1.0)
+    machine.change(None, hang=1)
+    began = time.monotonic()
+    assert looks.probe().reason == "no NVIDIA driver: it does not answer within 1 s"
+    assert time.monotonic() - began < 60
+    machine.change(None, hang=None)
+    assert [one.vram_bytes for one in Looks().probe().gpus] == [24 * GIB, 12 * GIB]
+
+
+def test_probe__process_that_a_driver_holds__is_waited_for_by_no_second_one(machine: PlayedMachine) -> None:
+    looks = Looks()
+    with pytest.MonkeyPatch.context() as patch:
+        # SIGKILL does not end what the kernel holds.
+        patch.setattr("worker.gpu.probing._end", lambda child: held.append(child))
+        held: list = []
+        machine.change(None, hang=1)
+        looks._seconds = 0.5
+        looks.probe()
+        machine.change(None, hang=None)
+        looks._seconds = 60.0
+        assert "has not answered an earlier question yet" in looks.probe().reason
+    held[0].kill()
+    held[0].communicate()
+    assert len(looks.probe().gpus) == 2

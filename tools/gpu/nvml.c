@@ -1,0 +1,254 @@
+/* A libnvidia-ml.so.1 that plays a machine, and with -DSMI an nvidia-smi: for tests on machines without a GPU.
+ *
+ * It has the functions of NVML that nvidia-ml-py asks for this project, and those that `nvidia-ctk cdi generate` asks.
+ * The machine is a text file, read anew at every call, so that a test changes it while a job runs. It lies at
+ * $PLAYED_GPU; without that file the driver is not loaded. Where $PLAYED_GPU_NODES is set, as in a container, only
+ * GPUs whose /dev/nvidia<minor> is there are shown.
+ *
+ * Lines are key=value; CODE is one of NVML's, 0 for "works". Of the machine, before the first "gpu=":
+ *   driver=TEXT  cuda=12080  init=CODE (18: driver and library differ)  count=CODE  sysdriver=CODE  syscuda=CODE
+ *   shutdown=CODE  hang=1 (no question returns any more)  crash=1 (each ends who asks)
+ * Of each GPU, whose "gpu=UUID" begins it ("ns": not supported on this GPU):
+ *   name=TEXT  total=BYTES  used=BYTES  cc=8.9  minor=N  mig=0|1|ns  ecc=0|1|ns  uncorrected=N|ns  rows=A,B,C,D|ns
+ *   power=MILLIWATT|ns  draw=MILLIWATT|ns  temp=N  util=N  mode=0..3  persistence=0|1
+ *   proc=PID:BYTES (repeatable)  gproc=PID:BYTES (graphics; repeatable)
+ *   handle=CODE (it was lost before anyone looked)  lost=CODE (every question to it fails; 15: GPU is lost)
+ *   memory=CODE (the question for memory alone)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GPUS 16
+#define PROCESSES 32
+#define NOT_SUPPORTED_HERE (-1LL)
+enum { OK = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9 };
+
+typedef unsigned long long u64;
+typedef struct { unsigned pid; u64 memory; } process;
+typedef struct {
+	char uuid[96], name[96];
+	u64 total, used;
+	int cc_major, cc_minor, handle, lost, memory, temp, util, mode, persistence, index, minor;
+	long long mig, ecc, uncorrected, power, draw;
+	int rows[4], rows_unsupported;
+	int compute_count, graphics_count;
+	process compute[PROCESSES], graphics[PROCESSES];
+} gpu;
+typedef struct {
+	char driver[80];
+	int cuda, init, count, sysdriver, syscuda, shutdown, hang, crash, gpus;
+	gpu gpu[GPUS];
+} machine;
+static machine now;
+static int users;
+
+static long long number(const char *text) { return strcmp(text, "ns") ? strtoll(text, 0, 0) : NOT_SUPPORTED_HERE; }
+
+static void add_process(process *list, int *count, const char *text) {
+	if (*count == PROCESSES) return;
+	const char *colon = strchr(text, ':');
+	list[*count].pid = strtoul(text, 0, 10);
+	list[(*count)++].memory = colon ? strtoull(colon + 1, 0, 10) : 0;
+}
+
+static void begin_gpu(const char *uuid) {
+	if (now.gpus == GPUS) return;
+	gpu *one = &now.gpu[now.gpus];
+	memset(one, 0, sizeof *one);
+	snprintf(one->uuid, sizeof one->uuid, "%s", uuid);
+	strcpy(one->name, "NVIDIA GeForce RTX 4090");
+	one->total = 25757220864ULL;
+	one->cc_major = 8, one->cc_minor = 9, one->power = 450000, one->draw = 21000, one->temp = 34;
+	one->mig = one->ecc = one->uncorrected = NOT_SUPPORTED_HERE, one->rows_unsupported = 1;
+	one->index = one->minor = now.gpus++;
+}
+
+#define IS(name) (!strcmp(key, name))
+static void set(const char *key, const char *value) {
+	gpu *one = now.gpus ? &now.gpu[now.gpus - 1] : 0;
+	if IS("gpu") begin_gpu(value);
+	else if IS("driver") snprintf(now.driver, sizeof now.driver, "%s", value);
+	else if IS("cuda") now.cuda = number(value);
+	else if IS("init") now.init = number(value);
+	else if IS("count") now.count = number(value);
+	else if IS("sysdriver") now.sysdriver = number(value);
+	else if IS("syscuda") now.syscuda = number(value);
+	else if IS("shutdown") now.shutdown = number(value);
+	else if IS("hang") now.hang = number(value);
+	else if IS("crash") now.crash = number(value);
+	else if (!one) return;
+	else if IS("name") snprintf(one->name, sizeof one->name, "%s", value);
+	else if IS("total") one->total = strtoull(value, 0, 10);
+	else if IS("used") one->used = strtoull(value, 0, 10);
+	else if IS("cc") sscanf(value, "%d.%d", &one->cc_major, &one->cc_minor);
+	else if IS("minor") one->minor = number(value);
+	else if IS("mig") one->mig = number(value);
+	else if IS("ecc") one->ecc = number(value);
+	else if IS("uncorrected") one->uncorrected = number(value);
+	else if IS("rows") one->rows_unsupported = sscanf(value, "%d,%d,%d,%d", one->rows, one->rows + 1, one->rows + 2, one->rows + 3) != 4;
+	else if IS("power") one->power = number(value);
+	else if IS("draw") one->draw = number(value);
+	else if IS("temp") one->temp = number(value);
+	else if IS("util") one->util = number(value);
+	else if IS("mode") one->mode = number(value);
+	else if IS("persistence") one->persistence = number(value);
+	else if IS("proc") add_process(one->compute, &one->compute_count, value);
+	else if IS("gproc") add_process(one->graphics, &one->graphics_count, value);
+	else if IS("handle") one->handle = number(value);
+	else if IS("lost") one->lost = number(value);
+	else if IS("memory") one->memory = number(value);
+}
+
+static int has_node(const gpu *one) {
+	char path[64];
+	snprintf(path, sizeof path, "/dev/nvidia%d", one->minor);
+	return access(path, F_OK) == 0;
+}
+
+static void look(void) {
+	memset(&now, 0, sizeof now);
+	strcpy(now.driver, "570.133.20");
+	now.cuda = 12080, now.init = DRIVER_NOT_LOADED;
+	const char *path = getenv("PLAYED_GPU");
+	FILE *file = path ? fopen(path, "r") : 0;
+	if (!file) return;
+	now.init = OK;
+	char line[512];
+	while (fgets(line, sizeof line, file)) {
+		line[strcspn(line, "\r\n")] = 0;
+		char *equals = strchr(line, '=');
+		if (!equals) continue;
+		*equals = 0;
+		set(line, equals + 1);
+	}
+	fclose(file);
+	if (getenv("PLAYED_GPU_NODES")) {
+		int kept = 0;
+		for (int i = 0; i < now.gpus; i++)
+			if (has_node(&now.gpu[i])) now.gpu[kept] = now.gpu[i], now.gpu[kept].index = kept, kept++;
+		now.gpus = kept;
+	}
+	if (now.crash) abort();
+	while (now.hang) pause();
+}
+
+/* A handle is the index plus one, so that it stays good while the file changes. */
+static int find(void *handle, gpu **one) {
+	if (!users) return UNINITIALIZED;
+	look();
+	long index = (long)handle - 1;
+	if (index < 0 || index >= now.gpus) return INVALID_ARGUMENT;
+	*one = &now.gpu[index];
+	return (*one)->lost;
+}
+#define ASK gpu *one; int code = find(device, &one); if (code) return code
+#define GIVE(value, type) do { if ((value) == NOT_SUPPORTED_HERE) return NOT_SUPPORTED; *out = (type)(value); return OK; } while (0)
+static int give_text(char *out, unsigned size, const char *text) {
+	if (strlen(text) + 1 > size) return INSUFFICIENT_SIZE;
+	strcpy(out, text);
+	return OK;
+}
+
+int nvmlInitWithFlags(unsigned flags) { (void)flags; look(); if (now.init) return now.init; users++; return OK; }
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+int nvmlInit(void) { return nvmlInitWithFlags(0); }
+int nvmlShutdown(void) { if (!users) return UNINITIALIZED; users--; look(); return now.shutdown; }
+const char *nvmlErrorString(int code) {
+	static const struct { int code; const char *text; } known[] = {
+		{0, "Success"}, {1, "Uninitialized"}, {2, "Invalid Argument"}, {3, "Not Supported"}, {4, "Insufficient Permissions"},
+		{6, "Not Found"}, {7, "Insufficient Size"}, {9, "Driver Not Loaded"}, {10, "Timeout"}, {14, "Corrupted infoROM"},
+		{15, "GPU is lost"}, {16, "GPU requires restart"}, {17, "The operating system has blocked the request."},
+		{18, "Driver/library version mismatch"}};
+	for (unsigned i = 0; i < sizeof known / sizeof *known; i++) if (known[i].code == code) return known[i].text;
+	return "Unknown Error";
+}
+int nvmlSystemGetDriverVersion(char *out, unsigned size) { look(); return now.sysdriver ? now.sysdriver : give_text(out, size, now.driver); }
+int nvmlSystemGetNVMLVersion(char *out, unsigned size) { return give_text(out, size, "12.570.133.20"); }
+int nvmlSystemGetCudaDriverVersion_v2(int *out) { look(); if (now.syscuda) return now.syscuda; *out = now.cuda; return OK; }
+int nvmlSystemGetCudaDriverVersion(int *out) { return nvmlSystemGetCudaDriverVersion_v2(out); }
+int nvmlDeviceGetCount_v2(unsigned *out) { if (!users) return UNINITIALIZED; look(); if (now.count) return now.count; *out = now.gpus; return OK; }
+static int give_handle(int i, void **device) { if (now.gpu[i].handle) return now.gpu[i].handle; *device = (void *)(long)(i + 1); return OK; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device) {
+	if (!users) return UNINITIALIZED;
+	look();
+	return i < (unsigned)now.gpus ? give_handle(i, device) : INVALID_ARGUMENT;
+}
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
+	if (!users) return UNINITIALIZED;
+	look();
+	for (int i = 0; i < now.gpus; i++) if (!strcmp(uuid, now.gpu[i].uuid)) return give_handle(i, device);
+	return NOT_FOUND;
+}
+int nvmlDeviceGetName(void *device, char *out, unsigned size) { ASK; return give_text(out, size, one->name); }
+int nvmlDeviceGetUUID(void *device, char *out, unsigned size) { ASK; return give_text(out, size, one->uuid); }
+int nvmlDeviceGetIndex(void *device, unsigned *out) { ASK; *out = one->index; return OK; }
+int nvmlDeviceGetMinorNumber(void *device, unsigned *out) { ASK; *out = one->minor; return OK; }
+int nvmlDeviceGetMemoryInfo(void *device, u64 *out) { ASK; if (one->memory) return one->memory; out[0] = one->total; out[1] = one->total - one->used; out[2] = one->used; return OK; }
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) { ASK; *major = one->cc_major; *minor = one->cc_minor; return OK; }
+int nvmlDeviceGetMigMode(void *device, unsigned *out, unsigned *pending) { ASK; *pending = one->mig > 0; GIVE(one->mig, unsigned); }
+int nvmlDeviceGetEccMode(void *device, unsigned *out, unsigned *pending) { ASK; *pending = one->ecc > 0; GIVE(one->ecc, unsigned); }
+int nvmlDeviceGetTotalEccErrors(void *device, int kind, int counter, u64 *out) {
+	(void)counter;
+	ASK;
+	if (kind == 0 && one->uncorrected != NOT_SUPPORTED_HERE) { *out = 0; return OK; }
+	GIVE(one->uncorrected, u64);
+}
+int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed) {
+	ASK;
+	if (one->rows_unsupported) return NOT_SUPPORTED;
+	*corrected = one->rows[0]; *uncorrected = one->rows[1]; *pending = one->rows[2]; *failed = one->rows[3];
+	return OK;
+}
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *out) { ASK; GIVE(one->power, unsigned); }
+int nvmlDeviceGetPowerUsage(void *device, unsigned *out) { ASK; GIVE(one->draw, unsigned); }
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out) { (void)sensor; ASK; *out = one->temp; return OK; }
+int nvmlDeviceGetUtilizationRates(void *device, unsigned *out) { ASK; out[0] = one->util; out[1] = one->util / 2; return OK; }
+int nvmlDeviceGetComputeMode(void *device, unsigned *out) { ASK; *out = one->mode; return OK; }
+int nvmlDeviceGetPersistenceMode(void *device, unsigned *out) { ASK; *out = one->persistence; return OK; }
+typedef struct { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; } process_info;
+static int give_processes(const process *list, int count, unsigned *room, process_info *out) {
+	unsigned asked = *room;
+	*room = count;
+	if ((unsigned)count > asked || (count && !out)) return INSUFFICIENT_SIZE;
+	for (int i = 0; i < count; i++) out[i] = (process_info){list[i].pid, list[i].memory, ~0u, ~0u};
+	return OK;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process_info *out) { ASK; return give_processes(one->compute, one->compute_count, count, out); }
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, process_info *out) { ASK; return give_processes(one->graphics, one->graphics_count, count, out); }
+
+/* What nvidia-ctk asks besides. */
+typedef struct { char legacy[16]; unsigned domain, bus, device, pci, subsystem; char id[32]; } pci_info;
+int nvmlDeviceGetPciInfo_v3(void *device, pci_info *out) {
+	ASK;
+	memset(out, 0, sizeof *out);
+	out->bus = one->index + 1, out->pci = 0x268410de;
+	snprintf(out->legacy, sizeof out->legacy, "0000:%02X:00.0", out->bus);
+	snprintf(out->id, sizeof out->id, "00000000:%02X:00.0", out->bus);
+	return OK;
+}
+int nvmlDeviceGetPciInfo_v2(void *device, pci_info *out) { return nvmlDeviceGetPciInfo_v3(device, out); }
+int nvmlDeviceGetPciInfo(void *device, pci_info *out) { return nvmlDeviceGetPciInfo_v3(device, out); }
+int nvmlDeviceIsMigDeviceHandle(void *device, unsigned *out) { ASK; *out = 0; return OK; }
+int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *out) { ASK; *out = 0; return OK; }
+int nvmlDeviceGetBrand(void *device, unsigned *out) { ASK; *out = 5; return OK; }
+int nvmlDeviceGetArchitecture(void *device, unsigned *out) { ASK; *out = one->cc_major; return OK; }
+
+#ifdef SMI
+/* Say in a line what is known of each GPU, and whether its node can be opened: what a job sees of what it was lent. */
+int main(void) {
+	int code = nvmlInit();
+	if (code) { printf("NVIDIA-SMI has failed: %s\n", nvmlErrorString(code)); return code; }
+	for (int i = 0; i < now.gpus; i++) {
+		const gpu *one = &now.gpu[i];
+		char path[64];
+		snprintf(path, sizeof path, "/dev/nvidia%d", one->minor);
+		FILE *node = fopen(path, "r+");
+		if (one->lost) { printf("GPU %d: %s\n", i, nvmlErrorString(one->lost)); return one->lost; }
+		printf("GPU %d: %s (UUID: %s) %llu MiB driver %s %s %s\n", i, one->name, one->uuid, one->total >> 20, now.driver, path, node ? "opens" : "does not open");
+		if (node) fclose(node);
+	}
+	return 0;
+}
+#endif
