@@ -32,7 +32,7 @@ from hearth.daemon.signer import lock_path, open_sender, read_account, sender_co
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.runtimes import RUNTIMES
+from hearth.protocol.runtimes import DOCKER, RUNTIMES
 from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import show_rate
@@ -40,14 +40,13 @@ from hearth.storage.stores import Chain, Store, open_store
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor, make_room
 from worker.attempt.folder import folders_in
-from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds
 from worker.cgroups import usable_cores
 from worker.decide import Config, TrustedJudge
 from worker.disk import Disk
 from worker.gateway import serving, store_manifest
 from worker.gpu import probing
-from worker.gpu.port import GpuInfo
+from worker.gpu.pool import Pool
 from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
 from worker.loop import Told, Worker
@@ -55,6 +54,7 @@ from worker.machine import announce, home_of, others, overbooked, room_of, share
 from worker.metrics import WorkerMetrics
 from worker.registered import differences
 from worker.runtimes.base import Runtime
+from worker.runtimes.docker import DockerRuntime
 from worker.settings import (
     DOCTOR,
     INIT,
@@ -62,9 +62,9 @@ from worker.settings import (
     MEND_RPC,
     Accept,
     Settings,
-    chosen_gpus,
     operator_key,
     probe_offer,
+    promised_gpu,
     refuse_unknown_runtime,
     runtimes_of,
 )
@@ -126,11 +126,11 @@ def build(
         open_sender(market.port, network, key, account, **places, config=paying, service=True, spare=spare)
     )
     store = stack.enter_context(closing(open_stores(settings)))
-    gpus = chosen_gpus(settings.offer, probing.probe()) if node.offer.gpu_count else ()
+    gpus = pool_of(settings, node, runtimes)
     journal = stack.enter_context(closing(journal_in(home, spare)))
     volumes = volumes_in(disk.home)
     executor = executor_of(settings, network, node, journal, store, disk, runtimes=runtimes, gpus=gpus, volumes=volumes)
-    config_for = partial(config_of, network=network, node=node, runtimes=runtimes, gpus=gpus, volumes=volumes)
+    config_for = partial(config_of, network=network, node=node, runtimes=runtimes, volumes=volumes)
     config = _changed(config_for(settings), changes)
     if not dry_run:
         _introduce(settings, network, node, runtimes, gpus)
@@ -144,11 +144,13 @@ def build(
         tiers=TIERS,
         metrics=metrics,
     )
-    executor.on_change = worker.wake.set
+    executor.on_change = gpus.on_change = worker.wake.set
     executor.gateways_of(worker.manifests.known)
     port_for = partial(port_of, network=network, rpc_timeout=rpc_timeout, on_fault=on_fault)
     worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
     if not dry_run:
+        if node.offer.gpu_count:
+            threading.Thread(target=gpus.keep_looking, args=(worker.stop,), name="GPUs", daemon=True).start()
         _serve(settings, metrics, runtimes, stack)
     return worker
 
@@ -422,7 +424,7 @@ def executor_of(
     disk: Disk,
     *,
     runtimes: Mapping[str, Runtime],
-    gpus: Sequence[GpuInfo],
+    gpus: Pool,
     volumes: Sequence[Path],
 ) -> Executor:
     """Return what carries out attempts, with the names of this node's sandboxes and what reports say of the machine."""
@@ -436,12 +438,32 @@ def executor_of(
         tiers=TIERS,
         bounds=bounds_of(settings),
         keep_seconds=settings.keep_seconds,
-        gpus=GpuPool([item.uuid for item in gpus]),
+        gpus=gpus,
         stores_here=any(stored_beside(url, disk.home) for url in settings.stores),
         local=network.local,
-        machine={"cores": usable_cores(), "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
+        machine={"cores": usable_cores()},
     )
     return Executor(means, disk=disk)
+
+
+def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> Pool:
+    """Return the GPUs that a worker gives to jobs, looked at once; none where its node offers none."""
+    if not node.offer.gpu_count:
+        return Pool()
+    wish = settings.offer.gpus
+    named = wish if isinstance(wish, tuple) else ()
+    offered = partial(promised_gpu, settings.offer, node.offer)
+    docker = runtimes.get(DOCKER.name)
+    if not isinstance(docker, DockerRuntime):
+        pool = Pool(probing.probe, offered=offered, named=named)
+        pool.look()
+        return pool
+    pool = Pool(probing.probe, offered=offered, named=named, trial=docker.try_gpu)
+    pool.look()
+    uuids = [one.uuid for one in pool.states() if one.uuid]
+    if why := docker.gpu_refusals(uuids):
+        pool.refuse(uuids, why)
+    return pool
 
 
 def trusted_judges(accept: Accept, network: Network) -> dict[str, TrustedJudge]:
@@ -462,7 +484,6 @@ def config_of(
     node: Node,
     *,
     runtimes: Mapping[str, Runtime],
-    gpus: Sequence[GpuInfo],
     volumes: Sequence[Path],
 ) -> Config:
     """Return what the provider allows, for decisions: amounts and rates in the market's asset. Raises ConfigError."""
@@ -475,11 +496,8 @@ def config_of(
         )
     return Config(
         beat_every=max(1, network.node_parameters.dead_after // 3),
-        # Slots whose GPU is gone, or that have no volume where others have, are not promised.
-        max_slots=min(
-            len(gpus) // node.offer.gpu_count if node.offer.gpu_count else node.offer.slots,
-            len(volumes) or node.offer.slots,
-        ),
+        # Slots that have no volume where others have are not promised.
+        max_slots=min(node.offer.slots, len(volumes) or node.offer.slots),
         min_rate=settings.min_rate(asset),
         min_pay=settings.min_pay(asset),
         max_seconds=settings.max_runtime_seconds,
@@ -533,9 +551,7 @@ def told_of(settings: Settings, network: Network, node: Node, disk: Disk, config
     )
 
 
-def _introduce(
-    settings: Settings, network: Network, node: Node, runtimes: Mapping[str, Runtime], gpus: Sequence[GpuInfo]
-) -> None:
+def _introduce(settings: Settings, network: Network, node: Node, runtimes: Mapping[str, Runtime], gpus: Pool) -> None:
     """Begin the log: which program, which node, what that offers, and where worker.toml offers something else."""
     offer, asset = node.offer, asset_of(network)
     slot = f"{offer.gpu_count} GPU, {offer.cores} cores, {offer.ram_gib} GiB RAM, {offer.disk_gib} GiB disk"
@@ -559,9 +575,9 @@ def _introduce(
         log.warning("the chain has another offer than worker.toml", what=text, fix=fix)
 
 
-def _stand_beside(home: Path, node: Node, gpus: Sequence[GpuInfo]) -> None:
+def _stand_beside(home: Path, node: Node, gpus: Pool) -> None:
     """Name this worker's share of the machine, and warn where it and the other workers promise more than there is."""
-    share, user_home = share_of(home, node.offer, [item.uuid for item in gpus]), _user_home()
+    share, user_home = share_of(home, node.offer, [one.uuid for one in gpus.states() if one.uuid]), _user_home()
     announce(user_home, share)
     for text in overbooked(share, others(user_home, home), room_of(home)):
         log.warning("this machine is promised twice", what=text, fix="hearth worker doctor")

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Final
 
 from hearth.base.errors import REINSTALL, BlockMissing, ChainError, ConfigError, HearthError, StorageError
 from hearth.base.files import free_bytes, mending, nearest
+from hearth.base.text import one_line
 from hearth.base.urls import redact_url
 from hearth.chain.follow import witnessed
 from hearth.chain.port import Block, ChainPort
@@ -30,6 +31,7 @@ from hearth.market.manifest import find_manifest, last_named
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
+from hearth.protocol.gpu_tiers import slug_of
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
@@ -47,6 +49,7 @@ from worker.runtimes import oci, walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, profile_walls
 from worker.runtimes.wasm import WasmRuntime
+from worker.selftest import try_gpus
 from worker.settings import (
     MEND_CODE,
     Accept,
@@ -57,11 +60,14 @@ from worker.settings import (
     probe_offer,
     runtimes_of,
 )
+from worker.status import lent_gpus
 from worker.volumes import making, size_of, volumes_of
 from worker.watch import find_node
 
 GAS_DAYS: Final = 30
 LEASES_A_DAY: Final = 24
+MEND_NAMES: Final = "mend offer.gpus in worker.toml; nvidia-smi -L lists what is there"
+GPU_ROW: Final = "GPU by CDI"
 UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 """The rows whose FAIL refuses a registration."""
 SLOW_SECONDS: Final = 2.0
@@ -131,7 +137,7 @@ def walls_of(settings: Settings, rows: Sequence[Check]) -> list[Wall]:
         walls += profile_walls(WASM.name, WASM_PROFILE, rows)
     if wished is None or DOCKER.name in wished:
         # Where no GPU is offered there is no row on how one is given, and nothing that has to stand.
-        given = any(row.name == "GPU by CDI" for row in rows)
+        given = any(row.name == GPU_ROW for row in rows)
         rules = [rule for rule in DOCKER_PROFILE if given or rule.name != "gpus"]
         walls += profile_walls(DOCKER.name, [*rules, OWN_DISK], rows)
     return walls
@@ -185,7 +191,7 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
     works, detail = runtime.available()
     if works:
         # A machine without a GPU needs no way to hand one to a container.
-        gpus = 0 if settings.offer.gpus == "none" or not probing.probe().gpus else 1
+        gpus = [] if settings.offer.gpus == "none" else [one.uuid for one in probing.probe().gpus if one.uuid]
         return runtime.capabilities(chain_id, gpus=gpus, patched=frozenset(settings.docker.patched_runc))
     if runtime.unknown_runtime():
         fix = 'register it with the engine (docs/PROVIDER.md, "gVisor"), or leave docker.runtime out'
@@ -197,21 +203,27 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
 
 
 def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
-    """Check driver, GPUs and the container toolkit."""
+    """Check driver, each GPU of the machine, how they are shared out, and the container toolkit."""
     if settings.offer.gpus == "none":
         return [Check("gpu", Level.PASS, "not offered")]
     found = probing.probe()
-    if not found.gpus and isinstance(settings.offer.gpus, tuple):
-        return [Check("gpu", Level.FAIL, found.reason, 'install the driver, or set offer.gpus = "none"')]
-    if not found.gpus:
+    named = settings.offer.gpus != "all"
+    if not found.gpus and not found.lost:
+        if not found.absent or named:
+            level, fix = Level.FAIL if named else Level.WARN, 'mend the driver, or set offer.gpus = "none"'
+            return [Check("gpu", level, found.reason, fix)]
         return [Check("gpu", Level.PASS, f"none is offered: {found.reason}")]
-    rows = [
-        Check(f"gpu {item.index}", Level.WARN, "; ".join(item.problems), "it is left out until that is solved")
-        if item.problems
-        else Check(f"gpu {item.index}", Level.PASS, _gpu_in_words(item))
-        for item in found.gpus
+    lent, wish = lent_gpus(settings.home), settings.offer.gpus if named else ()
+    rows = [_look_at_gpu(item, lent, named=item.uuid in wish) for item in found.gpus]
+    rows += [
+        Check(f"gpu {index}", Level.FAIL, f"it does not answer: {why}", "restart this machine; else the card is broken")
+        for index, why in found.lost
     ]
-    chosen_gpus(settings.offer, found)
+    rows.sort(key=lambda row: int(row.name.removeprefix("gpu ")))
+    gone = sorted(set(wish) - {item.uuid for item in found.gpus})
+    rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
+    usable = [one for one in found.gpus if not one.defects and (not one.users or one.uuid in lent)]
+    rows += _look_at_shares(settings, usable)
     tool = shutil.which("nvidia-ctk")
     if tool is None:
         fix = f"install nvidia-container-toolkit {oci.TOOLKIT_MINIMUM}"
@@ -220,10 +232,52 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     return [*rows, oci.check_toolkit(said.stdout.partition("\n")[0], chain_id)]
 
 
-def refuse_unsafe(settings: Settings, chain_id: int, offer: Offer) -> None:
-    """Refuse to offer a runtime through programs whose known holes let a job out of them.
+def _look_at_gpu(item: GpuInfo, lent: Collection[str], *, named: bool) -> Check:
+    """Say how one GPU is, and what its owner could do; one that offer.gpus names is missed."""
+    name, level = f"gpu {item.index}", Level.FAIL if named else Level.WARN
+    if item.defects:
+        return Check(name, level, f"{item.name}: {'; '.join(item.defects)}", "it is left out until that is solved")
+    if item.users and item.uuid not in lent:
+        said = zip(item.users, item.processes or (), strict=True)
+        users = "; ".join(f"{one}{_program(pid)}" for one, (pid, _) in said)
+        return Check(name, level, f"{item.name}: {users}", "it is left out until that ends")
+    words = _gpu_in_words(item) + ("; a job of this worker has it now" if item.uuid in lent else "")
+    if item.remarks:
+        return Check(name, Level.WARN, words, "; ".join(item.remarks))
+    return Check(name, Level.PASS, words)
 
-    On a local chain, whose jobs are the provider's own, such a program is only a warning. Raises ConfigError.
+
+def _program(pid: int | None) -> str:
+    """Return the name of a process's program in brackets, "" where nobody says."""
+    try:
+        return f" ({one_line(Path(f'/proc/{pid}/comm').read_text())})" if pid is not None else ""
+    except OSError:
+        return ""
+
+
+def _look_at_shares(settings: Settings, usable: Sequence[GpuInfo]) -> list[Check]:
+    """Say what a slot promises less than its GPU has, and which GPUs no slot has."""
+    wish = settings.offer
+    chosen = [one for one in usable if wish.gpus == "all" or one.uuid in wish.gpus]
+    if not chosen or wish.gpus_per_slot == 0:
+        return []
+    rows = []
+    least, most = min((one.tier, one.vram_gib) for one in chosen), max((one.tier, one.vram_gib) for one in chosen)
+    if least != most:
+        text = f"every slot is offered as {slug_of(least[0])}, the least of its {len(chosen)} GPUs"
+        rows.append(Check("gpu kinds", Level.WARN, text, "a worker for each kind, with offer.gpus, earns more"))
+    per_slot = wish.gpus_per_slot if wish.gpus_per_slot is not None else len(chosen) // wish.slots
+    idle = len(chosen) - per_slot * wish.slots
+    if per_slot and idle > 0:
+        text = f"{wish.slots} x {per_slot} GPUs are offered, and {idle} of {len(chosen)} stay idle"
+        rows.append(Check("gpu shares", Level.WARN, text, "set offer.slots or offer.gpus_per_slot"))
+    return rows
+
+
+def refuse_unfit(settings: Settings, chain_id: int, offer: Offer) -> None:
+    """Refuse to offer a runtime through programs whose known holes let a job out, or GPUs that no job would get.
+
+    On a local chain, whose jobs are the provider's own, a hole is only a warning. Raises ConfigError.
     """
     rows: list[Check] = []
     for name, kind in RUNTIMES.items():
@@ -238,16 +292,39 @@ def refuse_unsafe(settings: Settings, chain_id: int, offer: Offer) -> None:
             code="UNSAFE_ENGINE",
             component="worker",
         )
+    if offer.gpu_count:
+        _refuse_ungiven(settings, rows)
+
+
+def _refuse_ungiven(settings: Settings, rows: Sequence[Check]) -> None:
+    """Refuse to offer GPUs that the engine gives to no container. Raises ConfigError GPU_NOT_GIVEN."""
+    lack = next((row for row in rows if row.level is Level.FAIL and row.name == GPU_ROW), None)
+    if lack is None:
+        given = chosen_gpus(settings.offer, probing.probe(), lent_gpus(settings.home))
+        lack = next((row for row in try_gpus(docker_of(settings), given) if row.level is Level.FAIL), None)
+    if lack is not None:
+        raise ConfigError(
+            f"{lack.name}: {lack.detail}",
+            hint=f'{lack.fix}; or set offer.gpus = "none"',
+            code="GPU_NOT_GIVEN",
+            component="worker",
+        )
 
 
 def _gpu_in_words(item: GpuInfo) -> str:
     unseen = "; the driver does not say who uses it" if item.processes is None else ""
-    return f"{item.name}, {item.vram_gib} GiB, tier {item.slug}{unseen}"
+    power = f", {item.watts} W" if item.watts else ""
+    return f"{item.name}, {item.vram_gib} GiB, tier {item.slug}{power}{unseen}"
+
+
+def _offer(settings: Settings, asset: Asset) -> Offer:
+    """Return the offer of one slot of this machine, also while jobs have its GPUs. Raises ConfigError."""
+    return probe_offer(settings, asset, lent=lent_gpus(settings.home))
 
 
 def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:
     """Check that the machine can keep what the settings promise."""
-    offer = probe_offer(settings, asset)
+    offer = _offer(settings, asset)
     size = f"{offer.slots} x {offer.gpu_count} GPU, {offer.cores} cores, {offer.ram_gib} GiB RAM, {offer.disk_gib} GiB"
     rows = [Check("offer", Level.PASS, size)]
     if offer.ram_gib * offer.slots << 30 > memory_bytes() * 95 // 100:
@@ -257,7 +334,7 @@ def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:
 
 def look_at_accept(settings: Settings, asset: Asset) -> list[Check]:
     """Check that what is accepted can be met at all: a rule that refuses every job looks like a market without work."""
-    offer, accept = probe_offer(settings, asset), settings.accept
+    offer, accept = _offer(settings, asset), settings.accept
     least = settings.min_rate(asset)
     longest = offer.ask * settings.max_runtime_seconds // RATE_SCALE
     if accept.gpu_only and not offer.gpu_count:
@@ -302,8 +379,9 @@ def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[C
     besides = others(user_home, settings.home)
     if not besides:
         return [Check("machine", Level.PASS, "no other worker of this user runs here")]
-    offer = probe_offer(settings, asset)
-    gpus = [one.uuid for one in chosen_gpus(settings.offer, probing.probe())] if offer.gpu_count else []
+    offer = _offer(settings, asset)
+    given = chosen_gpus(settings.offer, probing.probe(), lent_gpus(settings.home)) if offer.gpu_count else ()
+    gpus = [one.uuid for one in given]
     found = overbooked(share_of(settings.home, offer, gpus), besides, room_of(settings.home))
     if not found:
         return [Check("machine", Level.PASS, f"{len(besides) + 1} workers, and what they offer together is there")]
@@ -576,7 +654,7 @@ def look_at_price(settings: Settings, market: Market, node: Node | None) -> Chec
 def _look_at_registered(settings: Settings, node: Node, asset: Asset) -> list[Check]:
     """Check that the chain has what worker.toml offers; an offer that cannot be made has a row of its own."""
     try:
-        offer = probe_offer(settings, asset)
+        offer = _offer(settings, asset)
     except ConfigError:
         return []
     found = differences(settings.offer, offer, node, asset)

@@ -30,7 +30,12 @@ log = structlog.get_logger("worker")
 GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
 OWNER_NEXT: Final = "where that owner is yours, set account.payout to it in worker.toml, then hearth worker start"
 STORE_NEXT: Final = "hearth worker doctor; it is tried again by itself"
-_TOLD: Final = frozenset({Reason.OTHER_OWNER, Reason.NOT_READY, Reason.DISK_FULL, Reason.STORE_DOWN, Reason.GAS_CAPPED})
+_TOLD: Final = frozenset(
+    {
+        *(Reason.OTHER_OWNER, Reason.NOT_READY, Reason.DISK_FULL, Reason.STORE_DOWN, Reason.GAS_CAPPED),
+        *(Reason.GPU_DRIVER, Reason.GPU_LOST, Reason.GPU_SICK, Reason.GPU_ENGINE, Reason.GPU_BUSY),
+    }
+)
 """Holds of which the log hears more elsewhere."""
 
 
@@ -58,14 +63,24 @@ class Holds:
         self._wall = wall
 
     def look(
-        self, head: Block, node: Node, settings: Settings, disk: Disk, *, refusal: str, funds_short: bool, sent: bool
+        self,
+        head: Block,
+        node: Node,
+        settings: Settings,
+        disk: Disk,
+        *,
+        refusal: str,
+        funds_short: bool,
+        sent: bool,
+        gpus: Reason | None = None,
     ) -> Reason | None:
         """Return why nothing new is taken now, or None; one that is `sent` for a unit hears no mode.
 
-        `refusal` is why the store takes no results, "" where it takes them.
+        `refusal` is why the store takes no results, "" where it takes them; `gpus` why no slot has its GPUs.
         """
         self._tell_store(refusal)
-        before, self.now = self.now, self._why(head, node, settings, disk, funds_short=funds_short, sent=sent)
+        why = self._why(head, node, settings, disk, funds_short=funds_short, sent=sent)
+        before, self.now = self.now, why or gpus
         if self.now is not before:
             if self.now is not None and self.now not in _TOLD:
                 log.warning("nothing new is taken", reason=self.now.value, why=REASON_TEXTS[self.now])

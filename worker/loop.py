@@ -76,6 +76,7 @@ from worker.decide.open import may_begin_with
 from worker.decide.policy import followed_seconds
 from worker.decide.room import own_leases
 from worker.disk import Disk
+from worker.gpu.pool import GPU_STATES
 from worker.holds import Holds, tell_left
 from worker.housekeeping import Housekeeping
 from worker.journal import AttemptJournal, AttemptRow, Phase
@@ -392,7 +393,9 @@ class Worker:
         )
         hold, lead = self._why_hold(head, snapshot.node), self._outbox.lead.seconds
         room = self._executor.unpromised()
+        slots, lack = self._slots(snapshot.node)
         config = replace(self.told.config, hold=hold, room=room, gas_price=self._gas_price, lead=lead)
+        config = replace(config, max_slots=min(config.max_slots, slots), lack=lack)
         if self.errand is not None:
             config = self.errand.narrow(snapshot, config)
         return Look(snapshot, config, now)
@@ -486,11 +489,24 @@ class Worker:
         """Learn what became of transactions; send again what is unknown."""
         self._outbox.reconcile(head, self.told.config.coin_price)
 
+    def _slots(self, node: Node) -> tuple[int, tuple[Reason, str] | None]:
+        """Return how many slots of a node's offer have their GPUs, and why fewer than all."""
+        pool, per_slot, offered = self._executor.gpus, node.offer.gpu_count, node.offer.slots
+        slots = min(offered, pool.slots(per_slot)) if per_slot else offered
+        if slots == offered:
+            return slots, None
+        if pool.trouble is not None:
+            return slots, (Reason(pool.trouble.fault), pool.trouble.why)
+        return slots, (Reason.GPU_LOST, f"the offer promises {offered} x {per_slot} GPUs, more than are here")
+
     def _why_hold(self, head: Block, node: Node) -> Reason | None:
         """Return why nothing new is taken now, or None."""
         told, short, refusal = self.told, self._outbox.funds_short, self._executor.store_refusal()
-        sent = self.errand is not None
-        return self._holds.look(head, node, told.settings, told.disk, refusal=refusal, funds_short=short, sent=sent)
+        sent, (slots, lack) = self.errand is not None, self._slots(node)
+        gpus = lack[0] if lack is not None and not slots else None
+        return self._holds.look(
+            head, node, told.settings, told.disk, refusal=refusal, funds_short=short, sent=sent, gpus=gpus
+        )
 
     def _tell_lost(self) -> None:
         """Say in the log what each lease that ran out cost, and how far its attempt had come."""
@@ -694,7 +710,9 @@ class Worker:
         minimum = snapshot.immutables.minimum_stake
         metrics.stake_short.set(self._holds.tell_stake(node, minimum, asset_of(self._market.network)))
         metrics.attempts_running.set(sum(work.stage is Stage.WORKING for work in self._executor.active()))
-        metrics.slots_lost.set(max(0, node.offer.slots - self.told.config.max_slots))
+        metrics.slots_lost.set(max(0, node.offer.slots - min(self.told.config.max_slots, self._slots(node)[0])))
+        for state in GPU_STATES:
+            metrics.gpus.labels(state).set(sum(one.state == state for one in self._executor.gpus.states()))
         metrics.runtimes_lost.set(
             sum(
                 bool(node.offer.runtimes & kind.flag)
@@ -717,6 +735,7 @@ class Worker:
             active=self._executor.active(),
             pending=self._outbox.pending(),
             gateways=self._own_gateways(),
+            gpus=self._executor.gpus.states(),
         )
         self._write_status("working" if working else "waiting", facts)
 

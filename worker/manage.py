@@ -295,12 +295,14 @@ class Provider:
         return self._owner.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
 
     def _offer(self) -> tuple[Offer, bytes]:
-        """Return what the machine offers and its manifest, which is stored. Raises ConfigError UNSAFE_ENGINE."""
-        from worker.doctor import refuse_unsafe
+        """Return what the machine offers and its manifest, which is stored. Raises ConfigError UNSAFE_ENGINE,
+        GPU_NOT_GIVEN."""
+        from worker.doctor import refuse_unfit
         from worker.settings import probe_offer
+        from worker.status import lent_gpus
 
-        offer = probe_offer(self.settings, self.session.asset)
-        refuse_unsafe(self.settings, self.session.network.chain_id, offer)
+        offer = probe_offer(self.settings, self.session.asset, lent=lent_gpus(self.settings.home))
+        refuse_unfit(self.settings, self.session.network.chain_id, offer)
         return offer, self._manifest()
 
     def _manifest(self) -> bytes:
@@ -547,12 +549,19 @@ def selftest(config: AnyPath | None = None) -> Selftest:
 
     Without a worker.toml the container engine is the default one. Raises ConfigError.
     """
+    from worker.gpu import probing
     from worker.runtimes.docker import DockerRuntime
     from worker.selftest import selftest as run_all
+    from worker.selftest import try_gpus
     from worker.settings import docker_of, load
 
-    runtime = DockerRuntime() if config is None else docker_of(load(path_of(config)))
-    rows = [_row(check) for check in run_all(runtime)]
+    settings = None if config is None else load(path_of(config))
+    runtime = DockerRuntime() if settings is None else docker_of(settings)
+    gpus = [one for one in probing.probe().gpus if not one.problems]
+    if settings is not None:
+        gpus = [one for one in gpus if settings.offer.gpus == "all" or one.uuid in settings.offer.gpus]
+    tried = try_gpus(runtime, gpus) if gpus and runtime.available()[0] else []
+    rows = [_row(check) for check in (*run_all(runtime), *tried)]
     # A runtime that this machine does not have is a warning, and no failure of those that it has.
     failed = any(row["level"] == "FAIL" for row in rows)
     return {"schema": "hearth.selftest/1", "result": "FAIL" if failed else "PASS", "checks": rows}

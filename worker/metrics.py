@@ -23,6 +23,7 @@ class WorkerMetrics(Metrics):
         self.busy = gauge("busy_slots", "Slots that the chain counts as taken")
         self.funds_short = gauge("funds_short", "1 since a send lacked coin for its gas, until one had it")
         self.slots_lost = gauge("slots_lost", "Slots of the offer that this machine has no GPU or volume for")
+        self.gpus = gauge("gpus", "GPUs of this worker by how they are: free, lent, or a fault", "state")
         self.runtimes_lost = gauge("runtimes_lost", "Runtimes of the offer that did not work when the process began")
         self.walls_down = gauge("walls_down", "Walls around WebAssembly that this kernel does not have")
         self.stake_short = gauge("stake_short", "Stake that the node lacks to be active, in base units")

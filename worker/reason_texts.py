@@ -22,6 +22,11 @@ REASON_TEXTS: Final[Mapping[Reason | Gate, str]] = {
     Reason.GAS_CAPPED: "gas costs more than half of max_gas_price, or this day's budget is spent",
     Reason.DISK_FULL: "less disk is free than storage.reserve",
     Reason.STORE_DOWN: "its store takes no results",
+    Reason.GPU_DRIVER: "its GPU driver does not answer",
+    Reason.GPU_LOST: "its GPU does not answer, or is gone",
+    Reason.GPU_SICK: "its GPU is unfit until its owner acts",
+    Reason.GPU_ENGINE: "its container engine gives no container its GPU",
+    Reason.GPU_BUSY: "somebody else uses its GPU",
     Reason.OTHER_OWNER: "its node has another owner than account.payout",
     Reason.NOT_READY: "gas money is short",
     Reason.NODE_STATUS: "it may take nothing",
@@ -70,9 +75,14 @@ REASON_TEXTS: Final[Mapping[Reason | Gate, str]] = {
 
 def hold_lines(said: WorkerProcess) -> list[str]:
     """Say why a running worker takes nothing new, and what mends what only another machine can."""
+    gpus = [
+        f"GPU {one['uuid'] or '-'} is given to no job ({one['state']}): {one['why']}; hearth worker doctor"
+        for one in said.get("gpus", ())
+        if one["why"]
+    ]
     hold = said.get("hold")
     if not hold:
-        return []
+        return gpus
     words = next((REASON_TEXTS[one] for one in Reason if one == hold), "a reason of another version")
     lines = [f"nothing new is taken ({hold}): {words}"]
     if hold == Reason.NOT_READY:
@@ -80,4 +90,4 @@ def hold_lines(said: WorkerProcess) -> list[str]:
         lines.append(f"the key {said['operator']} cannot pay its gas; on the owner's machine: {send}")
     if hold == Reason.STORE_DOWN and said.get("store_refusal"):
         lines.append(f"{said['store_refusal']}; it is tried again by itself: hearth worker doctor")
-    return lines
+    return lines + gpus

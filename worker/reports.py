@@ -57,12 +57,22 @@ class SkipReason(TypedDict):
     detail: str
 
 
+class Gpu(TypedDict):
+    """A GPU of a worker, and how it is; `why` says of a fault what was found, `name` is empty where it is gone."""
+
+    uuid: str
+    name: str
+    state: str
+    why: str
+
+
 class WorkerFacts(TypedDict, total=False):
     """What a worker says of its last cycle, at `block`; absent while it does not work.
 
     `hold` says why it takes nothing new, `stake_short` what its stake lacks. `disk_free` and `disk_reserve` are bytes:
     of the disk of its home, and below which it takes nothing new. `store_refusal` is what its store says where it
     takes no results. `gateways` are where others may fetch this node's results, by the manifest that the chain names.
+    `gpus` are those that it gives to jobs: their `state` is "free", "lent" or a fault.
     `pending` are the transactions that wait to be mined. `reasons` are by job, hex without 0x, at most 500.
     """
 
@@ -81,6 +91,7 @@ class WorkerFacts(TypedDict, total=False):
     store_refusal: str
     gas_capped: str
     gateways: list[str]
+    gpus: list[Gpu]
     attempts: list[Attempt]
     pending: list[str]
     reasons: dict[str, list[SkipReason]]

@@ -12,7 +12,7 @@ import struct
 import tarfile
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,10 @@ from typing import Final
 
 from hearth.base.errors import REINSTALL
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
+from worker.gpu.port import GpuInfo
 from worker.runtimes.base import Check, Level, OutputRule, RunRequest, RunResult, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
-from worker.runtimes.docker_engine import runtime_of
+from worker.runtimes.docker_engine import REFRESH_SPEC, runtime_of
 from worker.runtimes.docker_request import GUEST_UIDS
 from worker.runtimes.profiles import is_gvisor
 from worker.runtimes.wasm import WasmRuntime
@@ -58,6 +59,17 @@ def selftest(docker: DockerRuntime) -> list[Check]:
     """Return one row per runtime: PASS, WARN for one that is not here, FAIL for one that does not do its work."""
     tests: dict[str, Callable[[], Check]] = {WASM.name: _wasm, DOCKER.name: partial(_docker, docker)}
     return [tests[name]() if name in tests else _untested(name) for name in RUNTIMES]
+
+
+def try_gpus(docker: DockerRuntime, gpus: Sequence[GpuInfo]) -> list[Check]:
+    """Give each GPU to a container of ours, and say whether a job's user can open it there."""
+    rows = []
+    for one in gpus:
+        why = docker.try_gpu(one.uuid)
+        found = f"{one.name}: a container got it, and a job's user can open it"
+        name = f"gpu {one.index}"
+        rows.append(Check(name, Level.FAIL, why, REFRESH_SPEC) if why else Check(name, Level.PASS, found))
+    return rows
 
 
 def _untested(name: str) -> Check:

@@ -7,7 +7,7 @@ stay text until the market's asset is known (`ask`). docs/worker.toml.md explain
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
@@ -465,22 +465,34 @@ class Machine:
     gpus: tuple[GpuInfo, ...] = ()
 
 
-def chosen_gpus(wish: OfferSettings, found: GpuProbe) -> tuple[GpuInfo, ...]:
+def chosen_gpus(wish: OfferSettings, found: GpuProbe, lent: Collection[str] = ()) -> tuple[GpuInfo, ...]:
     """Return the GPUs that the settings give to jobs: named ones must be here and fit, of "all" the unfit are left out.
 
-    Raises ConfigError naming a GPU that is missing or has a problem.
+    One that is `lent` is used by a job of this worker, which makes it no less fit. Raises ConfigError naming a GPU that
+    is missing or has a problem.
     """
     if wish.gpus == "none":
         return ()
     if wish.gpus == "all":
-        return tuple(gpu for gpu in found.gpus if not gpu.problems)
+        return tuple(gpu for gpu in found.gpus if not _problems(gpu, lent))
     here = {gpu.uuid: gpu for gpu in found.gpus}
     for uuid in wish.gpus:
         if uuid not in here:
             raise _refuse("offer.gpus", f"{uuid} is not on this machine ({found.reason or ', '.join(here)})")
-        if here[uuid].problems:
-            raise _refuse("offer.gpus", f"{uuid}: {'; '.join(here[uuid].problems)}")
+        if problems := _problems(here[uuid], lent):
+            raise _refuse("offer.gpus", f"{uuid}: {'; '.join(problems)}")
     return tuple(here[uuid] for uuid in wish.gpus)
+
+
+def _problems(gpu: GpuInfo, lent: Collection[str]) -> tuple[str, ...]:
+    return gpu.defects if gpu.uuid in lent else gpu.problems
+
+
+def promised_gpu(wish: OfferSettings, offer: Offer, gpu: GpuInfo) -> bool:
+    """Say whether the settings give a GPU to jobs, and it is no less than the node's offer promises of each."""
+    if wish.gpus == "none" or (wish.gpus != "all" and gpu.uuid not in wish.gpus):
+        return False
+    return gpu.tier >= offer.tier and gpu.vram_gib >= offer.vram_gib
 
 
 def wanted_runtimes(wish: OfferSettings, working: Mapping[str, tuple[bool, str]]) -> RuntimeFlag:
@@ -540,10 +552,13 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
     )
 
 
-def probe_offer(settings: Settings, asset: Asset, runtimes: RuntimeFlag | None = None) -> Offer:
+def probe_offer(
+    settings: Settings, asset: Asset, runtimes: RuntimeFlag | None = None, *, lent: Collection[str] = ()
+) -> Offer:
     """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError.
 
-    `runtimes` are those that work here, of those that the settings name; None has them looked for.
+    `runtimes` are those that work here, of those that the settings name; None has them looked for. `lent` are GPUs that
+    jobs of this worker have now.
     """
     from worker.gpu import probing
     from worker.volumes import room_under
@@ -557,7 +572,7 @@ def probe_offer(settings: Settings, asset: Asset, runtimes: RuntimeFlag | None =
         memory=memory_bytes(),
         disk=room_under(settings.home),
         runtimes=runtimes,
-        gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, probing.probe()),
+        gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, probing.probe(), lent),
     )
     return make_offer(settings, asset, machine)
 

@@ -17,6 +17,7 @@ from hearth.protocol.types import Gate, NodeId, Status
 from worker.attempt.underway import Running
 from worker.decide import Action, Reason, Skip, Snapshot
 from worker.disk import Disk
+from worker.gpu.pool import GpuState
 from worker.holds import Holds
 from worker.home import runs_as
 from worker.mode import read_mode
@@ -46,6 +47,14 @@ def read_status(home: Path) -> WorkerProcess | None:
         return None
     status["alive"] = status["state"] != "stopped" and runs_as(home, status["pid"])
     return status
+
+
+def lent_gpus(home: Path) -> frozenset[str]:
+    """Return the GPUs that jobs of the worker of a home have now, by its own word; none where it does not run."""
+    said = read_status(home)
+    if said is None or not said.get("alive"):
+        return frozenset()
+    return frozenset(one["uuid"] for one in said.get("gpus", ()) if one["state"] == "lent")
 
 
 def write_status(
@@ -80,10 +89,11 @@ def facts_of(
     active: Iterable[Running],
     pending: Iterable[str],
     gateways: Iterable[str] = (),
+    gpus: Iterable[GpuState] = (),
 ) -> WorkerFacts:
     """Return what the file says of a block: `steps` were decided there, `active` and `pending` are under way.
 
-    `gateways` are those that the chain's manifest of the node names.
+    `gateways` are those that the chain's manifest of the node names, `gpus` those that it gives to jobs.
     """
     node = snapshot.node
     return {
@@ -114,6 +124,7 @@ def facts_of(
             }
             for work in active
         ],
+        "gpus": [{"uuid": one.uuid, "name": one.name, "state": one.state, "why": plain(one.why)} for one in gpus],
         "pending": list(pending),
         "reasons": _reasons_of(steps, watcher),
     }

@@ -28,6 +28,7 @@ limits: {{runtime: 60s, deadline: 1h}}
 price: {{max_rate: "1.20/h"}}
 match: {{window: 0s}}
 """
+GATE = f"until [ -e {INSIDE}/end ]; do sleep 0.2; done"
 SEEN = re.compile(r"GPU \d: (.+) \(UUID: (GPU-[0-9a-f-]{36})\) (\d+) MiB driver (\S+) (/dev/nvidia\d) opens\n")
 
 
@@ -135,3 +136,88 @@ def test_submit__two_cards_for_one_job__sees_both(place: Town, tmp_path: Path) -
         assert told.code == 0, told.err + told.out
         assert uuids_seen(place, told.json["job"]) == [one.uuid for one in other.cards]
         place.stop("worker2")
+
+
+def status_of(place: Town, name: str = "worker") -> dict[str, Any]:
+    """Return what a worker says of itself."""
+    told = place.hearth("worker", "status", "--config", str(place.home / f"{name}.toml"), "--json")
+    process: dict[str, Any] = told.json["process"]
+    return process
+
+
+def gpu_states(place: Town) -> dict[str, str]:
+    """Return how each of a worker's GPUs is, by its own word."""
+    return {one["uuid"]: one["state"] for one in status_of(place)["gpus"]}
+
+
+def test_submit__gpu_lost_in_the_middle__is_no_end_of_the_jobs_and_the_other_card_runs_it(
+    place: Town, machine: PlayedMachine, tmp_path: Path
+) -> None:
+    script = f"nvidia-smi; touch /out/begun; until [ -e {INSIDE}/lost ]; do sleep 0.2; done; nvidia-smi"
+    told = place.hearth("submit", job_file(tmp_path, "lost", {"count": 1}, script), "--json")
+    assert told.code == 0, told.err + told.out
+    job = told.json["job"]
+    wait(lambda: job in running(place), "the job runs")
+    (first,) = [uuid for uuid, state in gpu_states(place).items() if state == "lent"]
+    number = [one.uuid for one in machine.cards].index(first)
+    machine.change(number, lost=15)
+    (machine.folder / "lost").touch()
+    try:
+        ended = place.hearth("job", "wait", job, "--json", "--timeout", "3m")
+        assert ended.code == 0, ended.out
+        # What the program made of the GPU that was lost is not its result: the other card ran it once more, to its end.
+        other = machine.cards[1 - number].uuid
+        assert uuids_seen(place, job) == [other, other]
+        assert gpu_states(place) == {first: "gpu_lost", other: "free"}
+        shown = place.hearth("worker", "status", "--config", str(place.home / "worker.toml"))
+        assert f"GPU {first} is given to no job (gpu_lost)" in shown.out
+        # A slot is left for the card that is: one job runs, another is told why it waits.
+        two = [
+            place.hearth("submit", job_file(tmp_path, f"wait-{number}", {"count": 1}, GATE), "--json").json["job"]
+            for number in range(2)
+        ]
+        wait(lambda: len(running(place)) == 1, "one of two runs")
+        (waiting,) = set(two) - running(place)
+        why = place.hearth("worker", "why", waiting, "--config", str(place.home / "worker.toml"), "--json")
+        assert [one["reason"] for one in why.json["worker"]] == ["gpu_lost"]
+        machine.change(number, lost=None)
+        # It is found again by the look of a run, and lent.
+        wait(lambda: len(running(place)) == 2, "the card is back")
+        (machine.folder / "end").touch()
+        assert all(place.hearth("job", "wait", one, "--timeout", "3m").code == 0 for one in two)
+    finally:
+        machine.change(number, lost=None)
+        (machine.folder / "end").touch()
+
+
+def test_submit__driver_that_answers_nobody__costs_the_submitter_nothing_and_the_node_rests(
+    place: Town, machine: PlayedMachine, tmp_path: Path
+) -> None:
+    gate = "rest"
+    script = f"until [ -e {INSIDE}/{gate} ]; do sleep 0.2; done; nvidia-smi"
+    told = place.hearth("submit", job_file(tmp_path, gate, {"count": 1}, script), "--json")
+    assert told.code == 0, told.err + told.out
+    job = told.json["job"]
+    wait(lambda: job in running(place), "the job runs")
+    machine.change(None, init=18)
+    (machine.folder / gate).touch()
+    try:
+        wait(lambda: status_of(place)["hold"] == "gpu_driver", "the node takes nothing new")
+        # Three tries of this machine; then the unit is another one's, and nothing was paid.
+        wait(lambda: place.hearth("job", "show", job, "--json").json["state"] == "open", "the unit is given back")
+        receipt = place.hearth("job", "receipt", job, "--json").json
+        assert int(receipt["workers"]) == 0
+        shown = place.hearth("worker", "status", "--config", str(place.home / "worker.toml")).out
+        assert "nothing new is taken (gpu_driver): its GPU driver does not answer" in shown
+        assert "restart this machine" in shown
+        doctor = place.hearth(
+            *("worker", "doctor", "--config", str(place.home / "worker.toml"), "--json"), environ=machine.environ
+        )
+        rows = {row["name"]: row for row in doctor.json["checks"]}
+        assert rows["gpu"]["level"] == "WARN" and "restart this machine" in rows["gpu"]["detail"], rows
+    finally:
+        machine.change(None, init=None)
+    wait(lambda: status_of(place)["hold"] is None, "the driver is back")
+    assert place.hearth("job", "cancel", job, "--yes").code == 0
+    receipt = place.hearth("job", "receipt", job, "--json").json
+    assert receipt["refunded"] == receipt["escrow"] and int(receipt["workers"]) == 0

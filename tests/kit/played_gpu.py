@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ HOST: Final = os.environ.get("HEARTH_GPU_DOCKER_HOST", "")
 SPECS: Final = os.environ.get("HEARTH_GPU_SPECS", "")
 DRIVER: Final = os.environ.get("HEARTH_GPU_DRIVER", "")
 GIB: Final = 1 << 30
+SPEC_SECONDS: Final = 0.5
+"""Within which the engine reads a spec again that was written."""
 INSIDE: Final = "/run/played-gpu"
 """Where a container sees the folder of its machine."""
 
@@ -64,6 +67,7 @@ class PlayedMachine:
         self.folder = folder
         self.cards = list(cards)
         self.says: dict[str, str | int | Sequence[str]] = {}
+        self._spec = Path(SPECS) / f"{folder.name}.json"
         folder.mkdir(mode=0o755, exist_ok=True)
         folder.chmod(0o755)
         self.write()
@@ -92,6 +96,18 @@ class PlayedMachine:
             else:
                 held[key] = value
         self.write()
+
+    def publish(self, spec: Mapping[str, Any] | str | None = None) -> None:
+        """Put a spec where the engine reads it: by default the right one, and a text as it is.
+
+        It is written in place: the engine does not see a file that is moved there, and needs a moment for this one.
+        """
+        self._spec.write_text(spec if isinstance(spec, str) else json.dumps(spec or self.spec()))
+        time.sleep(SPEC_SECONDS)
+
+    def withdraw(self) -> None:
+        """Take the spec away."""
+        self._spec.unlink(missing_ok=True)
 
     def spec(self) -> dict[str, Any]:
         """Return the CDI spec of the cards, shaped as `nvidia-ctk cdi generate --device-name-strategy=uuid` does."""
@@ -136,10 +152,8 @@ def played_machine(*cards: Card) -> Iterator[PlayedMachine]:
     need_gpu()
     with tempfile.TemporaryDirectory(prefix="hearth-gpu-") as name:
         machine = PlayedMachine(Path(name), cards)
-        # Written in place: the engine does not see a file that is moved there.
-        spec = Path(SPECS) / f"{Path(name).name}.json"
-        spec.write_text(json.dumps(machine.spec()))
+        machine.publish()
         try:
             yield machine
         finally:
-            spec.unlink(missing_ok=True)
+            machine.withdraw()

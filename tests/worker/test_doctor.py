@@ -194,7 +194,7 @@ def test_look_at_keys__paid_to_the_hot_key__warns(keyed: settings.Settings) -> N
 def test_look_at_gpus__none_on_the_machine__is_normal_and_fails_where_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probing, "probe", lambda: GpuProbe((), reason="no NVIDIA driver"))
+    monkeypatch.setattr(probing, "probe", lambda: GpuProbe((), reason="no NVIDIA driver", answers=False, absent=True))
     assert levels(doctor.look_at_gpus(told(tmp_path), 1)) == {"gpu": "PASS"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus=[A]), 1)) == {"gpu": "FAIL"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus="none"), 1)) == {"gpu": "PASS"}
@@ -303,7 +303,7 @@ def test_look_at_runtime__third_kind__says_what_its_sandbox_says(
 
 
 @pytest.mark.parametrize(("offered", "looked"), [(Runtime.WASM, ["wasm"]), (Runtime.DOCKER, ["docker"])])
-def test_refuse_unsafe__offer__looks_at_what_it_offers_only(
+def test_refuse_unfit__offer__looks_at_what_it_offers_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offered: Runtime, looked: list[str]
 ) -> None:
     seen: list[str] = []
@@ -314,10 +314,10 @@ def test_refuse_unsafe__offer__looks_at_what_it_offers_only(
     offer = make_offer(told(tmp_path), ETH, replace(MACHINE, runtimes=offered))
     if offered is Runtime.DOCKER:
         with pytest.raises(ConfigError, match="runc: old") as caught:
-            doctor.refuse_unsafe(told(tmp_path), 1, offer)
+            doctor.refuse_unfit(told(tmp_path), 1, offer)
         assert caught.value.code == "UNSAFE_ENGINE"
     else:
-        doctor.refuse_unsafe(told(tmp_path), 1, offer)
+        doctor.refuse_unfit(told(tmp_path), 1, offer)
     assert seen == looked
 
 
@@ -746,7 +746,7 @@ def test_walls_of__no_engine_and_no_landlock__unseen_and_missing(tmp_path: Path)
 
 def test_profiles__rows_that_see_a_rule__are_the_doctors(tmp_path: Path) -> None:
     """A row that was renamed would leave its wall unseen on every machine."""
-    rows = {row.name for row in [*judge_engine(GOOD_VERSION, GOOD_INFO, 1, gpus=1), *doctor.look_at_wasm()]}
+    rows = {row.name for row in [*judge_engine(GOOD_VERSION, GOOD_INFO, 1, gpus=[A]), *doctor.look_at_wasm()]}
     wanted = {rule.row for rule in (*DOCKER_PROFILE, *WASM_PROFILE)} - {"", SELFTEST}
     assert wanted <= rows
     assert doctor.OWN_DISK.row in {row.name for row in doctor.look_at_volumes(told(tmp_path))}

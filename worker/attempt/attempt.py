@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,10 +26,10 @@ from worker.attempt.folder import Folder, Folders
 from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
 from worker.attempt.resume import Resume
-from worker.attempt.sandbox import GpuPool
-from worker.attempt.task import Bounds, Broken, OutputsLate, Task
+from worker.attempt.task import Bounds, Broken, GpuRefused, OutputsLate, Task
 from worker.attempt.underway import Halt, Running, Underway
 from worker.decide import MAX_TRIES
+from worker.gpu.pool import Lent, NoGpuError, Pool
 from worker.journal import AttemptJournal, Moment
 from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs, sandbox_bytes
 
@@ -42,7 +42,8 @@ class Means:
 
     `label` starts the name of every sandbox of this worker, so that a restart finds what an earlier process left.
     `keep_seconds` is how long results stay after their lease has ended, which the report promises. `stores_here` says
-    that results are stored on the disk of the folders; `machine` is what reports say of this machine. `gateways` are
+    that results are stored on the disk of the folders; `machine` is what reports say of this
+    machine, beside the GPUs that an attempt had. `gateways` are
     those that a node names for what it made, of which this machine's own are meant on a `local` chain alone.
     """
 
@@ -55,7 +56,7 @@ class Means:
     tiers: Mapping[str, int]
     bounds: Bounds
     keep_seconds: int
-    gpus: GpuPool = field(default_factory=GpuPool)
+    gpus: Pool = field(default_factory=Pool)
     tally: Tally = field(default_factory=Tally)
     stores_here: bool = True
     gateways: Callable[[NodeId], Sequence[str]] = lambda node: ()
@@ -95,6 +96,10 @@ class Attempt:
         if self._folder.read_kept() is not None and upload.is_stored(self._folder.read_pins(), self._means.store):
             return None
         found = self._gather(until, kept)
+        try:
+            self._means.gpus.check(found.spec.resources.gpus)
+        except NoGpuError as fewer:
+            raise Broken(str(fewer)) from fewer
         request = sandbox.inspection_for(task, found.spec, self._folder, label=self._means.label, until=until)
         sandbox.inspect(found.runtime, request, progress=work, stop=work.stop)
         self._resume(found.spec, until)
@@ -219,15 +224,18 @@ class Attempt:
         means, task, work, folder = self._means, self._task, self._work, self._folder
         spec = found.spec
         means.journal.reach(task.key, Moment.FETCHED, f"{found.size} bytes")
-        with means.gpus.lent(spec.resources.gpus) as gpus:
+        with self._lent(spec.resources.gpus) as lent:
             until = deadline() - task.margin - work.bought.seconds
-            request = sandbox.request_for(task, spec, folder, label=means.label, gpus=gpus, until=until)
+            request = sandbox.request_for(task, spec, folder, label=means.label, gpus=lent.uuids, until=until)
             request = replace(request, bought=work.bought, room=work.room)
             began = time.time()
             means.journal.reach(task.key, Moment.STARTED, request.unit)
             work.takes_room, work.pressed = folder.volume is None, False
             with self._checkpoints(found, request, deadline):
                 run = sandbox.run(found.runtime, request, task.paid, progress=work, stop=work.stop, halt=Halt(work))
+            # What a program makes of a GPU that fails is not its own end, and nobody pays for it.
+            if not run.ok and (why := lent.look()):
+                raise Broken(why)
         if run.status is RunStatus.OUTPUT_OVER_CAP:
             folder.empty_outputs()  # they are not stored, and others wait for the room
         lacked = self._underway.lacked_room(work)
@@ -251,9 +259,25 @@ class Attempt:
             began=began,
             ended=ended,
             kept_until=means.journal.clock() + means.keep_seconds,
-            machine=means.machine,
+            machine={**means.machine, "gpus": lent.facts()},
             used_as_closed=0 if work.notice is None else work.notice.used,
         )
+
+    @contextmanager
+    def _lent(self, count: int) -> Iterator[Lent]:
+        """Lend GPUs for a run, which ends where one of them fails. Raises Broken where fewer are free and well."""
+        try:
+            with self._means.gpus.lent(count) as lent:
+                self._work.lent = lent
+                try:
+                    yield lent
+                except GpuRefused as refused:
+                    lent.refuse(str(refused))
+                    raise
+        except NoGpuError as fewer:
+            raise Broken(str(fewer)) from fewer
+        finally:
+            self._work.lent = None
 
     def _checkpoints(
         self, found: Gathered, request: RunRequest, deadline: Callable[[], float]

@@ -34,6 +34,7 @@ from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Notice, Refused, 
 from worker.attempt.underway import Running, Underway
 from worker.decide import AHEAD, MAX_TRIES, Execution, LeaseKey, Stage
 from worker.disk import Disk
+from worker.gpu.pool import Pool
 from worker.journal import Phase
 from worker.runtimes.base import Runtime
 
@@ -72,6 +73,11 @@ class Executor:
     def starved(self) -> int:
         """Return how many attempts were stopped because the disk was full, for the metrics."""
         return self._underway.starved
+
+    @property
+    def gpus(self) -> Pool:
+        """Return the GPUs that attempts have and can have."""
+        return self._means.gpus
 
     # ---- for the loop ----
 

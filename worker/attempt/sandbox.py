@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
 
@@ -18,44 +18,11 @@ from hearth.jobfile.model import MAX_RUNTIME
 from hearth.protocol.types import Billing, Outcome
 from worker.attempt.folder import Folder
 from worker.attempt.results import OUTCOMES
-from worker.attempt.task import Broken, Progress, Refused, Stopped, Task, TooLate
+from worker.attempt.task import Broken, GpuRefused, Progress, Refused, Stopped, Task, TooLate
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, Runtime, SandboxLimits
 
 MAY_LACK: Final = 10
 """Seconds that a run may lack of those that its terms pay for, where a tenth of them is less."""
-
-
-class GpuPool:
-    """Hand out GPUs by UUID, each to one attempt at a time."""
-
-    def __init__(self, uuids: Sequence[str] = ()) -> None:
-        self._free = list(uuids)
-        self._lock = threading.Lock()
-
-    def take(self, count: int) -> tuple[str, ...] | None:
-        """Return `count` GPUs, or None where fewer are free."""
-        with self._lock:
-            if count > len(self._free):
-                return None
-            taken = tuple(self._free[:count])
-            del self._free[:count]
-            return taken
-
-    def give(self, uuids: Sequence[str]) -> None:
-        """Take GPUs back."""
-        with self._lock:
-            self._free.extend(uuids)
-
-    @contextmanager
-    def lent(self, count: int) -> Iterator[tuple[str, ...]]:
-        """Lend `count` GPUs for a block. Raises Broken where fewer are free."""
-        taken = self.take(count)
-        if taken is None:
-            raise Broken(f"{count} GPUs are asked and fewer are free")
-        try:
-            yield taken
-        finally:
-            self.give(taken)
 
 
 def prepare(
@@ -202,6 +169,8 @@ def run(
         if halt is None:
             raise Stopped
         return replace(result, detail=NOTICED)
+    if result.status is RunStatus.GPU_REFUSED:
+        raise GpuRefused(result.detail)
     if result.status is RunStatus.BROKEN:
         raise Broken(result.detail)
     outcome = OUTCOMES[result.status]

@@ -52,6 +52,10 @@ class Broken(Exception):
     """This machine failed; the job may be tried again."""
 
 
+class GpuRefused(Broken):
+    """The sandbox did not get the GPUs that it was lent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """An attempt to carry out. `seconds` are left until the lease's deadline; the last `margin` of them are for upload

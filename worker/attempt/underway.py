@@ -23,6 +23,7 @@ from worker.attempt.folder import Folders
 from worker.attempt.task import RETRY_SECONDS, Notice, Progress, Stopped, Task, TooLate
 from worker.decide import AHEAD, LeaseKey, Stage
 from worker.disk import Disk, size_in_words
+from worker.gpu.pool import Lent
 from worker.runtimes.base import Bought, Room
 
 log = structlog.get_logger("worker.attempt")
@@ -81,11 +82,13 @@ class Running(Progress):
     """The attempt whose checkpoint lies in its folder whole, 0 for none."""
     refusal: str = ""
     """Why the store took no result when it was asked last, empty where it takes one."""
+    lent: Lent | None = None
+    """The GPUs that its run has; None while it does not run."""
     thread: threading.Thread | None = None
 
 
 class Halt(threading.Event):
-    """Set where a run is to end: its attempt is stopped, or its unit's notice is nearly over."""
+    """Set where a run is to end: its attempt is stopped, its unit's notice is nearly over, or its GPUs have failed."""
 
     def __init__(self, work: Running) -> None:
         super().__init__()
@@ -93,7 +96,8 @@ class Halt(threading.Event):
 
     def is_set(self) -> bool:
         """Say whether it is to end now."""
-        return self._work.stop.is_set() or self.noticed
+        lent = self._work.lent
+        return self._work.stop.is_set() or self.noticed or (lent is not None and bool(lent.trouble))
 
     @property
     def noticed(self) -> bool:

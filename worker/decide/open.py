@@ -271,6 +271,13 @@ def _loss(on: _Candidate, config: Config, room: Room, *, claim: bool, pay: int, 
     return ""
 
 
+def _full(node: Node, config: Config, room: Room) -> tuple[Reason, str]:
+    """Say why no slot is free: what the machine lacks, where the node's offer has one."""
+    if config.lack is not None and room.free + max(0, node.offer.slots - config.max_slots) > 0:
+        return config.lack
+    return Reason.SLOTS_FULL, ""
+
+
 def _take_lease(
     snapshot: Snapshot, config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room
 ) -> Action | Skip:
@@ -297,7 +304,7 @@ def _take_lease(
     full = room.free + (on.key in room.ahead) <= 0
     outdoes = on.leading or (claim and not first)
     if on.key in room.outdone or (full and not (outdoes and room.unpromised)):
-        return Skip(*where, Reason.SLOTS_FULL)
+        return Skip(*where, *_full(snapshot.node, config, room))
     if not (on.leading or claim or formulas.proposable(job.terms, unit, now)):
         # Either the winner of the window, another node, has its time to ack, or open claims have not begun.
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)

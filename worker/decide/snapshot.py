@@ -32,6 +32,11 @@ class Reason(StrEnum):
     GAS_CAPPED = "gas_capped"
     DISK_FULL = "disk_full"
     STORE_DOWN = "store_down"
+    GPU_DRIVER = "gpu_driver"
+    GPU_LOST = "gpu_lost"
+    GPU_SICK = "gpu_sick"
+    GPU_ENGINE = "gpu_engine"
+    GPU_BUSY = "gpu_busy"
     OTHER_OWNER = "other_owner"
     NOT_READY = "not_ready"
     NODE_STATUS = "node_status"
@@ -77,7 +82,10 @@ class Reason(StrEnum):
 
 
 BEATS_ON: Final = frozenset(
-    {Reason.DISK_FULL, Reason.STORE_DOWN, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED}
+    {
+        *(Reason.DISK_FULL, Reason.STORE_DOWN, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED),
+        *(Reason.GPU_DRIVER, Reason.GPU_LOST, Reason.GPU_SICK, Reason.GPU_ENGINE, Reason.GPU_BUSY),
+    }
 )
 """The holds in which an idle node beats all the same: its owner did not wish them, and silence would cost it a fee."""
 
@@ -314,6 +322,8 @@ class Config:
     `room` are the bytes of the home's disk that no attempt under way has claimed, `volumes` says that outputs lie on
     file systems of their own.
 
+    `max_slots` are those that this machine has all for now; where these are fewer than the offer's, `lack` is why.
+
     `lead` is how many seconds before a deadline this machine must send to be mined in time.
 
     `resume` says which units may begin with the state of a lost attempt, a stranger's: "unjudged" are those without a
@@ -327,6 +337,7 @@ class Config:
     hold: Reason | None = None
     target: Target | None = None
     max_slots: int = 63
+    lack: tuple[Reason, str] | None = None
     min_rate: int = 0
     min_pay: int = 0
     max_seconds: int = 30 * 86_400

@@ -6,32 +6,48 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hearth.protocol.gpu_tiers import find_model, slug_of, tier_of, vram_gib
+from hearth.protocol.units import format_size
 from worker.gpu.port import GPU_UUID, GpuInfo, GpuProbe
 
 MISMATCH: Final = 18
 """NVML's code for a library and a kernel module of two drivers."""
+NO_DRIVER: Final = (9, 12)
+"""NVML's codes for a driver that is not loaded, and for a library that is not there."""
+PROHIBITED: Final = 2
+EXCLUSIVE: Final = 3
+"""NVML's compute modes in which no program may use a GPU, and one process alone."""
 UPGRADED: Final = "the NVIDIA driver was upgraded and its kernel module was not: restart this machine"
 
 
 def parse(record: Mapping[str, Any]) -> GpuProbe:
     """Turn a record into GPUs."""
     if record.get("code") == MISMATCH:
-        return GpuProbe((), reason=UPGRADED)
+        return GpuProbe((), reason=UPGRADED, answers=False)
     if "unavailable" in record:
-        return GpuProbe((), reason=f"no NVIDIA driver: {record['unavailable']}")
+        absent = record.get("code") in NO_DRIVER
+        return GpuProbe((), reason=f"no NVIDIA driver: {record['unavailable']}", answers=False, absent=absent)
     devices = list(enumerate(record["devices"]))
-    gpus = tuple(_gpu(index, device, record["driver"]) for index, device in devices if "lost" not in device)
-    lost = [f"GPU {index} does not answer: {device['lost']}" for index, device in devices if "lost" in device]
-    return GpuProbe(gpus, record["driver"], "; ".join(lost) or ("" if gpus else "the NVIDIA driver shows no GPU"))
+    driver, cuda = record["driver"], _version(record["cuda"])
+    gpus = tuple(_gpu(index, device, driver, cuda) for index, device in devices if "lost" not in device)
+    lost = tuple((index, device["lost"]) for index, device in devices if "lost" in device)
+    words = "; ".join(f"GPU {index} does not answer: {why}" for index, why in lost)
+    return GpuProbe(gpus, driver, words or ("" if gpus else "the NVIDIA driver shows no GPU"), lost=lost)
 
 
-def _gpu(index: int, device: Mapping[str, Any], driver: str) -> GpuInfo:
+def _version(cuda: int | None) -> str:
+    """Return CUDA's version in words: NVML's 12080 is 12.8."""
+    return f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else ""
+
+
+def _gpu(index: int, device: Mapping[str, Any], driver: str, cuda: str) -> GpuInfo:
     name = device["name"] or "a GPU without a name"
     model = find_model(name)
     found = device["compute"] or [0, 0]
     # The generation is the model's where a driver does not say it.
     compute = (found[0], found[1]) if found[0] else model.compute if model is not None else (0, 0)
-    size = vram_gib(device["memory_total"] or 0)
+    # What a desktop shows takes memory that no job gets.
+    shown = sum(one["memory"] or 0 for one in device.get("graphics") or ())
+    size = vram_gib(max(0, (device["memory_total"] or 0) - shown))
     tier = tier_of(name, size, compute)
     processes = device["processes"]
     return GpuInfo(
@@ -46,12 +62,28 @@ def _gpu(index: int, device: Mapping[str, Any], driver: str) -> GpuInfo:
         driver=driver,
         ecc_enabled=None if device["ecc_enabled"] is None else bool(device["ecc_enabled"]),
         processes=None if processes is None else tuple((one["pid"], one["memory"]) for one in processes),
-        problems=tuple(_problems(device, compute)),
+        defects=tuple(_defects(device, compute)),
+        used_bytes=device["memory_used"],
+        cuda=cuda,
+        watts=None if device["power_limit_mw"] is None else device["power_limit_mw"] // 1000,
+        remarks=tuple(_remarks(device, shown)),
     )
 
 
-def _problems(device: Mapping[str, Any], compute: tuple[int, int]) -> list[str]:
-    """Name what makes a GPU unfit for the next job, and what no job can be promised without."""
+def _remarks(device: Mapping[str, Any], shown: int) -> list[str]:
+    """Name what an owner could do better."""
+    found = []
+    if device.get("compute_mode") == EXCLUSIVE:
+        found.append("compute mode EXCLUSIVE_PROCESS: a job's second process gets none of it: nvidia-smi -c DEFAULT")
+    if device.get("persistence") == 0:
+        found.append("persistence mode is off, and each use begins slowly: nvidia-smi -pm 1")
+    if shown:
+        found.append(f"a desktop has {format_size(shown)} of it, which is not offered")
+    return found
+
+
+def _defects(device: Mapping[str, Any], compute: tuple[int, int]) -> list[str]:
+    """Name what makes a GPU unfit for any job, and what no job can be promised without."""
     found = []
     if not GPU_UUID.match(device["uuid"] or ""):
         found.append("the driver names no UUID of it, by which a container would get it")
@@ -59,6 +91,8 @@ def _problems(device: Mapping[str, Any], compute: tuple[int, int]) -> list[str]:
         found.append("the driver does not say how much memory it has")
     if not compute[0]:
         found.append("the driver does not say its compute capability, and its name is not known")
+    if device.get("compute_mode") == PROHIBITED:
+        found.append("compute mode PROHIBITED: no program may use it: nvidia-smi -c DEFAULT")
     if device["mig"]:
         found.append("MIG is on: this version gives a job whole GPUs only")
     if device["ecc_uncorrected"]:
@@ -69,7 +103,4 @@ def _problems(device: Mapping[str, Any], compute: tuple[int, int]) -> list[str]:
             found.append("a memory row could not be remapped: replace the GPU")
         elif pending:
             found.append("a memory row waits to be remapped: reset the GPU")
-    for process in device["processes"] or ():
-        pid = "of another container" if process["pid"] is None else process["pid"]
-        found.append(f"process {pid} uses it: one tenant per GPU at a time")
     return found

@@ -64,7 +64,10 @@ def _device(pynvml: Any, index: int) -> dict[str, Any]:
         "ecc_uncorrected": _count(ask("nvmlDeviceGetTotalEccErrors", handle, uncorrected, volatile)),
         "remapped_rows": _counts(ask("nvmlDeviceGetRemappedRows", handle), 4),
         "power_limit_mw": _count(ask("nvmlDeviceGetEnforcedPowerLimit", handle)) or None,
+        "compute_mode": _count(ask("nvmlDeviceGetComputeMode", handle)),
+        "persistence": _count(ask("nvmlDeviceGetPersistenceMode", handle)),
         "processes": _processes(processes),
+        "graphics": _processes(ask("nvmlDeviceGetGraphicsRunningProcesses", handle)),
     }
 
 

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 GPU_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
+class Fault(StrEnum):
+    """Name why a GPU can be given to no job now, the worst first."""
+
+    DRIVER = "gpu_driver"
+    """The driver answers no question."""
+    LOST = "gpu_lost"
+    """The GPU answers none, or is not there any more."""
+    SICK = "gpu_sick"
+    """It answers, and what it says of itself keeps jobs away until its owner acts."""
+    ENGINE = "gpu_engine"
+    """The container engine gives it to no container."""
+    BUSY = "gpu_busy"
+    """Somebody else uses it."""
+
+
 @dataclass(frozen=True)
 class GpuInfo:
-    """Describe one GPU. `problems` are reasons not to give it to a job now; empty means it is fit.
+    """Describe one GPU. `defects` are reasons not to give it to a job that are its own; `processes` use it, None where
+    nobody can say.
 
-    What the driver does not say is None, or a problem where a job depends on it: never a zero. `processes` are those
-    that use it, None where nobody can say.
+    What the driver does not say is None, or a defect where a job depends on it: never a zero.
     """
 
     index: int
@@ -28,7 +44,26 @@ class GpuInfo:
     driver: str
     ecc_enabled: bool | None
     processes: tuple[tuple[int | None, int | None], ...] | None
-    problems: tuple[str, ...]
+    """The id and the memory of each; None where nobody says."""
+    defects: tuple[str, ...]
+    used_bytes: int | None = None
+    cuda: str = ""
+    """The version of CUDA that the driver speaks, "" where it does not say."""
+    watts: int | None = None
+    """Its power limit."""
+    remarks: tuple[str, ...] = ()
+    """What its owner could do better, though jobs may have it."""
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Say who uses it, which is a reason as well while no job of this worker has it."""
+        pids = ("of another container" if pid is None else pid for pid, _ in self.processes or ())
+        return tuple(f"process {pid} uses it: one tenant per GPU at a time" for pid in pids)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return every reason not to give it to a job now; none means that it is fit."""
+        return self.defects + self.users
 
 
 @dataclass(frozen=True)
@@ -38,3 +73,9 @@ class GpuProbe:
     gpus: tuple[GpuInfo, ...]
     driver: str = ""
     reason: str = ""
+    answers: bool = True
+    """Whether the driver answered at all."""
+    absent: bool = False
+    """Whether this machine has no driver, so that nobody expects a GPU."""
+    lost: tuple[tuple[int, str], ...] = ()
+    """The GPUs that did not answer: their indices, and what the driver said."""

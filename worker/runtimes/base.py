@@ -55,6 +55,8 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
     # The sandbox itself failed (killed from outside, engine gone): says nothing about the job, the worker may retry.
     BROKEN = "broken"
+    # The same, and what failed is the way by which a sandbox gets its GPUs.
+    GPU_REFUSED = "gpu_refused"
 
 
 class Level(StrEnum):

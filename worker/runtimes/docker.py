@@ -11,6 +11,7 @@ import json
 import math
 import os
 import posixpath
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,16 +42,15 @@ from worker.runtimes.base import (
     guest_env,
 )
 from worker.runtimes.docker_engine import (
-    CDI_ENGINE_MAJOR,
-    engine_major,
     engine_name,
     judge_engine,
-    no_cdi,
+    no_gpus,
     no_runtime,
     runtime_in,
     start_engine,
 )
 from worker.runtimes.docker_files import lend_output, share_inputs
+from worker.runtimes.docker_gpu import held_elsewhere, try_gpu, without_gpus
 from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk
 from worker.runtimes.docker_janitor import Looker, Meter, Unreclaimed, look_at_janitor, reclaim, starts_ours
 from worker.runtimes.docker_places import place_fault
@@ -83,6 +83,7 @@ UNPAUSE_TRIES = 5
 STOPPED = "the container was stopped from outside: its engine was restarted, or somebody ended it"
 _CHOOSING = threading.Lock()
 """Held from the choice of a container's user to the container."""
+EXEC = re.compile(r"(?<![/\w-])exec[: ]")
 GVISOR_LOADS = "creating process: failed to load"
 
 
@@ -248,8 +249,10 @@ class DockerRuntime:
                 runtime = runtime_in(info, self._runtime)
                 if request.gpus and is_gvisor(runtime):
                     return RunResult(RunStatus.BROKEN, NO_GPU_IN_GVISOR)
-                if request.gpus and engine_major(version) < CDI_ENGINE_MAJOR:
-                    return RunResult(RunStatus.BROKEN, no_cdi(version))
+                if request.gpus and (lack := no_gpus(version, info, request.gpus)[0]):
+                    return RunResult(RunStatus.GPU_REFUSED, lack)
+                if request.gpus and (held := held_elsewhere(api, request.gpus, request.unit)):
+                    return RunResult(RunStatus.GPU_REFUSED, held)
                 run = _Run(api, request, env, cancel, on_log, cpus=int(info["NCPU"]), runtime=runtime)
                 try:
                     result = run.to_end()
@@ -344,7 +347,32 @@ class DockerRuntime:
             log.warning("containers of an earlier process may be left", engine=_first_line(failed))
             return 0
 
-    def capabilities(self, chain_id: int, *, gpus: int = 0, patched: frozenset[str] = frozenset()) -> list[Check]:
+    def gpu_refusals(self, uuids: Sequence[str]) -> str:
+        """Say why the engine gives containers no GPUs, or not all of these; "" where it may, or does not answer."""
+        from docker.errors import DockerException
+
+        try:
+            with self._connect() as api:
+                return no_gpus(api.version(), api.info(), uuids)[0]
+        except DockerException:
+            return ""
+
+    def try_gpu(self, uuid: str) -> str:
+        """Start a program of ours with a GPU as a job would have it; say what is wrong with that, "" for nothing."""
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        try:
+            with self._connect() as api:
+                if lack := no_gpus(api.version(), api.info(), (uuid,))[0]:
+                    return lack
+                return try_gpu(api, uuid, self._runtime)
+        except (DockerException, RequestException, Unreclaimed) as failed:
+            return f"the engine gives a container no GPU: {_first_line(failed)}"
+
+    def capabilities(
+        self, chain_id: int, *, gpus: Sequence[str] = (), patched: frozenset[str] = frozenset()
+    ) -> list[Check]:
         """Return the rows of `hearth worker doctor` about the engine; one FAIL row if none answers.
 
         `patched` are the versions of runc that the provider says its distribution has mended.
@@ -492,8 +520,12 @@ class _Run:
         """Name whose doing it is that the engine did not start a container: what it says is known, or it is asked again
         with a program of ours."""
         result = name_start_failure(_first_line(failed), self._request.command, volumes)
-        if result.status is RunStatus.BROKEN and starts_ours(self._api, config):
+        if result.status is not RunStatus.BROKEN:
+            return result
+        if starts_ours(self._api, config):
             return RunResult(RunStatus.IMAGE_MISSING, NO_PLACE)
+        if self._request.gpus and starts_ours(self._api, without_gpus(config)):
+            return RunResult(RunStatus.GPU_REFUSED, f"the engine gives a container no GPU: {_first_line(failed)}")
         return result
 
     def _read(self, stream: Iterable[tuple[bytes | None, bytes | None]]) -> None:
@@ -660,8 +692,9 @@ def name_start_failure(message: str, command: Sequence[str] = (), volumes: Itera
         if f'to rootfs at "{place}"' in message or f'mount submount "{place}"' in message:
             return RunResult(RunStatus.IMAGE_MISSING, no_volume(volume))
     program = f"{command[0]!r} or the image's entry point" if command else "the image's own command"
-    # gVisor says in its own words that it cannot read or understand the program.
-    asked = "exec" in message or GVISOR_LOADS in message
+    # gVisor says in its own words that it cannot read or understand the program. A hook that cannot be run is a
+    # "fork/exec" of this machine's.
+    asked = bool(EXEC.search(message)) or GVISOR_LOADS in message
     if "executable file not found" in message or ("no such file or directory" in message and asked):
         return RunResult(RunStatus.EXIT, f"{program} was not found in the image", exit_code=127)
     if ("permission denied" in message and asked) or GVISOR_LOADS in message:

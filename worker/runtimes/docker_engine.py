@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hearth.base.text import one_line
 from worker.runtimes.base import Check, Level
+from worker.runtimes.docker_request import cdi_name
 from worker.runtimes.oci import check_runc, parse_version
 from worker.runtimes.profiles import GVISOR, is_gvisor
 
 CDI_ENGINE_MAJOR = 25
+CDI_ON = 'write {"features": {"cdi": true}} to /etc/docker/daemon.json, then systemctl restart docker'
+REFRESH_SPEC = "nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml"
+"""What makes the engine know the GPUs by their UUIDs: after each upgrade of the driver, and each new card."""
 
 
 def start_engine(host: str | None) -> str:
@@ -39,6 +43,25 @@ def engine_major(version: Mapping[str, Any]) -> int:
 def no_cdi(version: Mapping[str, Any]) -> str:
     """Return the sentence on an engine that is too old to give GPUs."""
     return f"Docker {version['Version']} cannot give GPUs by CDI: it needs {CDI_ENGINE_MAJOR} or newer"
+
+
+def no_gpus(version: Mapping[str, Any], info: Mapping[str, Any], uuids: Sequence[str]) -> tuple[str, str]:
+    """Say why an engine gives containers no GPUs, or not all of these, and what to do; two empty texts where it may.
+
+    An engine that lists no devices may lack some all the same: a container shows that.
+    """
+    if any("Podman" in str(part.get("Name", "")) for part in version.get("Components") or []):
+        return "Podman's Docker API passes over device requests: a container gets no GPU", "use Docker for GPU jobs"
+    if engine_major(version) < CDI_ENGINE_MAJOR:
+        return no_cdi(version), f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer"
+    if not info.get("CDISpecDirs"):
+        return "CDI is off in this engine, by which containers get GPUs", CDI_ON
+    if "DiscoveredDevices" in info:
+        found = {str(one.get("ID")) for one in info["DiscoveredDevices"] or []}
+        missing = [uuid for uuid in uuids if cdi_name(uuid) not in found]
+        if missing:
+            return f"the engine has no CDI device for {', '.join(missing)}", REFRESH_SPEC
+    return "", ""
 
 
 def engine_name(version: Mapping[str, Any], runtime: str) -> str:
@@ -69,13 +92,14 @@ def judge_engine(
     info: Mapping[str, Any],
     chain_id: int,
     *,
-    gpus: int = 0,
+    gpus: Sequence[str] = (),
     patched: frozenset[str] = frozenset(),
     wished: str = "",
 ) -> list[Check]:
     """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests.
 
-    `wished` is the OCI runtime of the settings, "" for the engine's default.
+    `gpus` are the UUIDs of those that jobs are to get. `wished` is the OCI runtime of the settings, "" for the engine's
+    default.
     """
     security = [str(option) for option in info.get("SecurityOptions") or []]
     remapped = any("userns" in option or "rootless" in option for option in security)
@@ -110,19 +134,14 @@ def judge_engine(
             "a watcher kills the unit once /out is over its cap; a burst may pass the cap for a moment",
             "keep the worker's folder on a file system of its own",
         ),
-        *([_gpu_row(version)] if gpus else []),
+        *([_gpu_row(version, info, gpus)] if gpus else []),
     ]
 
 
-def _gpu_row(version: Mapping[str, Any]) -> Check:
-    return _row(
-        "GPU by CDI",
-        engine_major(version) >= CDI_ENGINE_MAJOR,
-        "the engine takes CDI device requests",
-        Level.FAIL,
-        no_cdi(version),
-        f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer",
-    )
+def _gpu_row(version: Mapping[str, Any], info: Mapping[str, Any], gpus: Sequence[str]) -> Check:
+    lack, fix = no_gpus(version, info, gpus)
+    found = "the engine takes CDI device requests; hearth worker selftest tries each GPU"
+    return _row("GPU by CDI", not lack, found, Level.FAIL, lack, fix)
 
 
 def _groups_row(info: Mapping[str, Any]) -> Check:

@@ -96,7 +96,7 @@ class Looker:
         know it (Linux 5.9). Raises APIError, Unreclaimed."""
         from docker.errors import APIError
 
-        image = _image(self._api)
+        image = janitor_image(self._api)
         for right in ("CHECKPOINT_RESTORE", "SYS_ADMIN"):
             config = looker_config(image, self._folder, self._unit, self._of, right)
             try:
@@ -278,7 +278,7 @@ def starts_ours(api: Any, config: Mapping[str, Any]) -> bool:
     try:
         ours = {
             **config,
-            "Image": _image(api),
+            "Image": janitor_image(api),
             "Cmd": [JANITOR_PROGRAM],
             "Labels": {**config["Labels"], JANITOR_LABEL: "1"},
             # What else there is are volumes of the image.
@@ -323,7 +323,7 @@ def _sweep_up(api: Any, folder: Path, unit: str) -> int:
     from docker.errors import APIError
     from requests.exceptions import ReadTimeout
 
-    config = janitor_config(_image(api), folder, unit)
+    config = janitor_config(janitor_image(api), folder, unit)
     container = api.create_container_from_config(config)["Id"]
     try:
         api.start(container)
@@ -338,7 +338,7 @@ def _sweep_up(api: Any, folder: Path, unit: str) -> int:
     return status
 
 
-def _image(api: Any) -> str:
+def janitor_image(api: Any) -> str:
     """Return the name of the janitor's image for this engine, imported where it is not there."""
     from docker.errors import NotFound
 

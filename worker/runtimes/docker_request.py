@@ -26,6 +26,7 @@ LABEL = "hearth.unit"
 JANITOR_LABEL = "hearth.janitor"
 JANITOR_PROGRAM = "/janitor"
 USER_LABEL = "hearth.user"
+GPUS_LABEL = "hearth.gpus"
 GUEST_UIDS = range(60_706, 61_184)
 """Whom guests are, each of those that run somebody else: what the kernel counts for a user (inotify instances, message
 queues, timers, keys) one guest could else take from another. Distributions leave these numbers to nobody."""
@@ -75,7 +76,12 @@ def container_config(
         "Env": [f"{name}={value}" for name, value in ({"USER": GUEST_NAME} | dict(env)).items()]
         + ["NVIDIA_VISIBLE_DEVICES=void"],
         # All are set: a container has its image's labels too, where it is not given its own.
-        "Labels": {LABEL: request.unit, JANITOR_LABEL: "0", USER_LABEL: str(user)},
+        "Labels": {
+            LABEL: request.unit,
+            JANITOR_LABEL: "0",
+            USER_LABEL: str(user),
+            GPUS_LABEL: ",".join(request.gpus),
+        },
         "NetworkDisabled": True,
         "OpenStdin": False,
         "Tty": False,
@@ -109,9 +115,17 @@ def container_config(
     if runtime:
         config["HostConfig"]["Runtime"] = runtime
     if request.gpus:
-        ids = [f"nvidia.com/gpu={uuid}" for uuid in request.gpus]
-        config["HostConfig"]["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": ids}]
+        config["HostConfig"]["DeviceRequests"] = _devices(request.gpus)
     return config
+
+
+def cdi_name(uuid: str) -> str:
+    """Return the name by which CDI knows a GPU."""
+    return f"nvidia.com/gpu={uuid}"
+
+
+def _devices(uuids: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"Driver": "cdi", "DeviceIDs": [cdi_name(uuid) for uuid in uuids]}]
 
 
 def free_user(labels: Iterable[Mapping[str, str]], start: int) -> int:
@@ -144,8 +158,20 @@ def looker_config(image: str, folder: Path, unit: str, container: str, mapped: s
     return config
 
 
+def gpu_trial_config(image: str, uuid: str, unit: str, nodes: str, runtime: str = "") -> dict[str, Any]:
+    """Return the same for our program that opens devices of the names `nodes`: with a GPU, as a job's user and in the
+    user namespace that a job has."""
+    config = _janitor(image, None, unit, ("nodes", nodes), ())
+    host = config["HostConfig"]
+    del host["UsernsMode"]
+    host |= {"LogConfig": {"Type": "local"}, "DeviceRequests": _devices((uuid,))}
+    if runtime:
+        host["Runtime"] = runtime
+    return config | {"User": f"{GUEST_UIDS[-1]}:{GUEST_GID}"}
+
+
 def _janitor(
-    image: str, folder: Mapping[str, Any], unit: str, words: Sequence[str], rights: Sequence[str]
+    image: str, folder: Mapping[str, Any] | None, unit: str, words: Sequence[str], rights: Sequence[str]
 ) -> dict[str, Any]:
     return {
         "Image": image,
@@ -165,7 +191,7 @@ def _janitor(
             "IpcMode": "private",
             "PidsLimit": 16,
             "Memory": 64 << 20,
-            "Mounts": [folder],
+            "Mounts": [] if folder is None else [folder],
             "LogConfig": {"Type": "none"},
             "RestartPolicy": {"Name": "no"},
         },

@@ -18,7 +18,6 @@ from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from tests.worker.attempt.jobs import KEY
 from tests.worker.attempt.test_executor import AFTER_INTENT, Hung, Rig, wait
-from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Task
 from worker.decide import Execution, LeaseKey, Stage
 from worker.journal import Phase
@@ -290,11 +289,9 @@ def test_relieve__disk_full__keeps_what_is_gathered_whole_or_stops_it_before_wha
 def test_gather__image_and_gpus__keeps_the_one_until_its_end_and_takes_none_of_the_others(
     rig: Rig, attentive: Attentive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pool = GpuPool(("GPU-1",))
-    rig.means.gpus = pool
     taken: list[int] = []
-    take = pool.take
-    monkeypatch.setattr(pool, "take", lambda count: taken.append(count) or take(count))
+    lent = rig.means.gpus.lent
+    monkeypatch.setattr(rig.means.gpus, "lent", lambda count: taken.append(count) or lent(count))
     terms = rig.terms(rig.spec("env"))
     gathered(rig, terms)
     assert (attentive.kept, taken) == (1, []) and attentive.inspected[0].gpus == ()

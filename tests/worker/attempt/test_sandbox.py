@@ -15,7 +15,6 @@ from hearth.protocol.types import Billing, Outcome, Terms
 from tests.worker.attempt.jobs import KEY, Jobs
 from worker.attempt import sandbox
 from worker.attempt.folder import Folder
-from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Broken, Progress, Refused, Stopped, Task
 from worker.runtimes.base import LogSink, OutputRule, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
@@ -243,26 +242,3 @@ def test_run__real_module__ends_by_itself(jobs: Jobs, folder: Folder) -> None:
     result = run(jobs, folder, WasmRuntime(folder.path))
     assert result.status is RunStatus.OK
     assert b"EPOCHS=3" in result.stdout
-
-
-# ---- GPUs ----
-
-
-def test_gpu_pool__two_attempts__never_share_a_gpu() -> None:
-    pool = GpuPool(["GPU-a", "GPU-b"])
-    first = pool.take(1)
-    assert first == ("GPU-a",)
-    assert pool.take(2) is None
-    assert pool.take(1) == ("GPU-b",)
-    pool.give(first)
-    assert pool.take(1) == ("GPU-a",)
-
-
-def test_lent__block_that_fails__gives_the_gpus_back() -> None:
-    pool = GpuPool(["GPU-a"])
-    with pytest.raises(ZeroDivisionError), pool.lent(1) as gpus:
-        assert gpus == ("GPU-a",)
-        with pytest.raises(Broken, match="1 GPUs are asked"), pool.lent(1):
-            pass
-        raise ZeroDivisionError
-    assert pool.take(1) == ("GPU-a",)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,13 @@ def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
     assert config["Image"] == f"python@{DIGEST}" and config["Cmd"] == ["python3", "train.py"]
     assert config["User"] == "60706:65534" and config["WorkingDir"] == "/job"
     assert config["Env"] == ["USER=nobody", "EPOCHS=3", "NVIDIA_VISIBLE_DEVICES=void"]
-    assert (
-        config["Labels"] == {"hearth.unit": "n7-job-0", "hearth.janitor": "0", "hearth.user": "60706"}
-        and config["NetworkDisabled"] is True
-    )
+    assert config["Labels"] == {
+        "hearth.unit": "n7-job-0",
+        "hearth.janitor": "0",
+        "hearth.user": "60706",
+        "hearth.gpus": "",
+    }
+    assert config["NetworkDisabled"] is True
     assert config["Healthcheck"] == {"Test": ["NONE"]} and config["StopTimeout"] == 5
     assert asked["NetworkMode"] == "none" and asked["ReadonlyRootfs"] is True and asked["Privileged"] is False
     assert asked["CapDrop"] == ["ALL"] and "CapAdd" not in asked
@@ -314,6 +318,9 @@ def test_end_of__limit_that_the_engine_tells_late__is_waited_for_after_a_kill_of
         ("starting sandbox: creating process: failed to load /job: permission denied: unknown", RunStatus.EXIT),
         ("starting sandbox: creating process: failed to load /x: no such file or directory: unknown", RunStatus.EXIT),
         ("failed to create task: cgroup: out of memory", RunStatus.BROKEN),
+        ("error running hook #0: fork/exec /usr/bin/nvidia-ctk: no such file or directory: unknown", RunStatus.BROKEN),
+        ("error running hook #0: fork/exec /usr/bin/nvidia-ctk: permission denied: unknown", RunStatus.BROKEN),
+        ('mounting "/var/run/exec/libcuda.so" to rootfs: no such file or directory: unknown', RunStatus.BROKEN),
     ],
 )
 def test_name_start_failure__message__whose_fault(message: str, status: RunStatus) -> None:
@@ -330,6 +337,7 @@ GOOD_INFO: dict[str, Any] = {
     "SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin", "name=userns"],
     "Plugins": {"Log": ["json-file", "local"]},
     "Runtimes": {"runc": {}, "runsc": {}},
+    "CDISpecDirs": ["/etc/cdi", "/var/run/cdi"],
 }
 GOOD_VERSION: dict[str, Any] = {
     "Version": "28.5.1",
@@ -340,7 +348,7 @@ GOOD_VERSION: dict[str, Any] = {
 
 
 def levels(
-    version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: int = 1, wished: str = "runsc"
+    version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: Sequence[str] = (UUID,), wished: str = "runsc"
 ) -> dict[str, Level]:
     rows = docker_engine.judge_engine(version, info, chain, gpus=gpus, wished=wished)
     assert all(bool(row.fix) is (row.level is not Level.PASS) for row in rows)
@@ -387,12 +395,32 @@ def test_judge_engine__gvisor_registered__counts_where_containers_have_it(
     assert engine.detail == f"docker 28.5.1 {wished or default} linux/amd64"
 
 
+@pytest.mark.parametrize(
+    ("version", "info", "lack"),
+    [
+        ({"Version": "26.1.5"}, {"CDISpecDirs": []}, "CDI is off in this engine"),
+        ({"Version": "26.1.5"}, {"CDISpecDirs": None}, "CDI is off in this engine"),
+        ({}, {"DiscoveredDevices": None}, f"no CDI device for {UUID}"),
+        ({}, {"DiscoveredDevices": [{"Source": "cdi", "ID": "nvidia.com/gpu=0"}]}, f"no CDI device for {UUID}"),
+        ({}, {"DiscoveredDevices": [{"Source": "cdi", "ID": f"nvidia.com/gpu={UUID}"}]}, ""),
+        ({"Version": "5.4.2", "Components": [{"Name": "Podman Engine"}]}, {}, "Podman's Docker API"),
+        ({"Version": "4.3.1", "Components": [{"Name": "Podman Engine"}]}, {"CDISpecDirs": ["/etc/cdi"]}, "Podman"),
+    ],
+)
+def test_judge_engine__way_of_gpus__what_is_wrong_with_it(
+    version: dict[str, Any], info: dict[str, Any], lack: str
+) -> None:
+    rows = docker_engine.judge_engine({**GOOD_VERSION, **version}, {**GOOD_INFO, **info}, 1, gpus=[UUID])
+    (row,) = [row for row in rows if row.name == "GPU by CDI"]
+    assert row.level is (Level.FAIL if lack else Level.PASS) and lack in row.detail
+
+
 def test_judge_engine__old_engine__no_gpu_and_runc_by_chain() -> None:
     old = {**GOOD_VERSION, "Version": "20.10.24+dfsg1", "Components": [{"Name": "runc", "Version": "1.1.5+ds1"}]}
     assert levels(old, GOOD_INFO)["GPU by CDI"] is Level.FAIL
     assert levels(old, GOOD_INFO)["runc"] is Level.FAIL
     assert levels(old, GOOD_INFO, chain=LOCAL_CHAIN_ID)["runc"] is Level.WARN
-    assert "GPU by CDI" not in levels(old, GOOD_INFO, gpus=0)
+    assert "GPU by CDI" not in levels(old, GOOD_INFO, gpus=())
 
 
 def test_import__runtime_module__does_not_load_the_sdk() -> None:

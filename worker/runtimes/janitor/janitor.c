@@ -1,4 +1,4 @@
-/* Two things that a worker cannot do on its own, on the working directory of a container of this program's.
+/* Three things that a worker cannot do on its own, on the working directory of a container of this program's.
 
    Without arguments it gives everything below to the directory's own owner, for its owner only. A job's container
    writes /out as a user that is nobody on the host, with any modes: a worker that is not root could neither read nor
@@ -12,6 +12,9 @@
    blocks, and their blocks; how many open files are on their way between sockets, where nobody can measure them; and 1
    where its processes hold more than a look of LOOK_MS gets through, so that there is at least what the others say.
    It ends when the container has no process any more.
+
+   `nodes PREFIX` opens PREFIX0 to PREFIX255, as a job would, and prints a line of two numbers for each that is there:
+   its own, and 0 or why it does not open. It runs as a job does, to see which devices one gets.
 
    Nothing is linked in: tools/build_janitor.py compiles it for each platform.
 
@@ -392,11 +395,32 @@ static int watch(long top, const char *container) {
     }
 }
 
+/* Say which of so many devices are there, and whether they open. */
+static int open_nodes(const char *prefix) {
+    for (unsigned long number = 0; number < 256; number++) {
+        char path[64], line[48], *end = path;
+        for (const char *from = prefix; *from && end < path + sizeof path - 8; from++)
+            *end++ = *from;
+        print(end, number, 0);
+        long node = ask(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0);
+        if (node == -2 /* ENOENT */)
+            continue;
+        end = print(print(line, number, ' '), node < 0 ? -node : 0, '\n');
+        if (ask(__NR_write, 1, (long)line, end - line, 0, 0) < 0)
+            return FAILED;
+        if (node >= 0)
+            ask(__NR_close, node, 0, 0, 0, 0);
+    }
+    return DONE;
+}
+
 __attribute__((used, noreturn)) static void run(long *stack) {
     struct statx owner;
     long top = open_folder(AT_FDCWD, ".");
     int end = FAILED;
-    if (stack[0] == 3 && top >= 0) {
+    if (stack[0] == 3 && *(const char *)stack[2] == 'n') {
+        end = open_nodes((const char *)stack[3]);
+    } else if (stack[0] == 3 && top >= 0) {
         end = watch(top, (const char *)stack[3]);
     } else if (stack[0] == 1 && top >= 0 && look(top, "", AT_EMPTY_PATH, &owner) >= 0) {
         end = give(top, 1, owner.stx_uid, owner.stx_gid);
