@@ -131,11 +131,10 @@ def build(
     volumes = volumes_in(disk.home)
     executor = executor_of(settings, network, node, journal, store, disk, runtimes=runtimes, gpus=gpus, volumes=volumes)
     config_for = partial(config_of, network=network, node=node, runtimes=runtimes, volumes=volumes)
-    config = _changed(config_for(settings), changes)
     if not dry_run:
         _introduce(settings, network, node, runtimes, gpus)
     worker = Worker(
-        told_of(settings, network, node, disk, config),
+        told_of(settings, network, node, disk, _changed(config_for(settings), changes)),
         market=market,
         sender=sender,
         journal=journal,
@@ -149,10 +148,15 @@ def build(
     port_for = partial(port_of, network=network, rpc_timeout=rpc_timeout, on_fault=on_fault)
     worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
     if not dry_run:
-        if node.offer.gpu_count:
-            threading.Thread(target=gpus.keep_looking, args=(worker.stop,), name="GPUs", daemon=True).start()
+        _watch_gpus(worker, node, gpus)
         _serve(settings, metrics, runtimes, stack)
     return worker
+
+
+def _watch_gpus(worker: Worker, node: Node, gpus: Pool) -> None:
+    """Look at the GPUs again and again while the worker lives, where its node offers any."""
+    if node.offer.gpu_count:
+        threading.Thread(target=gpus.keep_looking, args=(worker.stop,), name="GPUs", daemon=True).start()
 
 
 def _serve(settings: Settings, metrics: WorkerMetrics, runtimes: Mapping[str, Runtime], stack: ExitStack) -> None:

@@ -75,11 +75,7 @@ REASON_TEXTS: Final[Mapping[Reason | Gate, str]] = {
 
 def hold_lines(said: WorkerProcess) -> list[str]:
     """Say why a running worker takes nothing new, and what mends what only another machine can."""
-    gpus = [
-        f"GPU {one['uuid'] or '-'} is given to no job ({one['state']}): {one['why']}; hearth worker doctor"
-        for one in said.get("gpus", ())
-        if one["why"]
-    ]
+    gpus = [_gpu_line(**one) for one in said.get("gpus", ()) if one["why"]]
     hold = said.get("hold")
     if not hold:
         return gpus
@@ -91,3 +87,8 @@ def hold_lines(said: WorkerProcess) -> list[str]:
     if hold == Reason.STORE_DOWN and said.get("store_refusal"):
         lines.append(f"{said['store_refusal']}; it is tried again by itself: hearth worker doctor")
     return lines + gpus
+
+
+def _gpu_line(uuid: str, name: str, state: str, why: str) -> str:
+    what = f"GPU {uuid}" if uuid else "no GPU"
+    return f"{what} is given to {'no' if uuid else 'a'} job ({state}): {why}; hearth worker doctor"

@@ -14,6 +14,7 @@ import pytest
 from tests.chaos import kills
 from tests.kit.evm import ROOT
 from worker.decide import BEATS_ON, Reason
+from worker.gpu.port import Fault
 from worker.holds import Holds
 from worker.journal import Moment
 
@@ -103,6 +104,7 @@ checkpoints (tests/e2e/test_checkpoints.py)."""
 
 def test_holds__each__says_whether_an_idle_node_beats() -> None:
     returned = {Reason[name] for name in re.findall(r"Reason\.(\w+)", inspect.getsource(Holds._why))}
+    returned |= {Reason(fault) for fault in Fault}  # where no slot has its GPUs
     assert returned == BEATS_ON | SILENT_ON and not BEATS_ON & SILENT_ON
 
 

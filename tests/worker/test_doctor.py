@@ -231,7 +231,7 @@ def test_look_at_accept__rules__say_what_they_narrow_and_which_refuses_everythin
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], level: Level, text: str
 ) -> None:
     wish = told(tmp_path, **changes)
-    monkeypatch.setattr(doctor, "probe_offer", lambda given, asset: make_offer(given, asset, MACHINE))
+    monkeypatch.setattr(doctor, "probe_offer", lambda given, asset, lent: make_offer(given, asset, MACHINE))
     row = doctor.look_at_accept(wish, ETH)[0]
     assert (row.level, text in row.detail) == (level, True), row
     assert bool(row.fix) is (level is not Level.PASS)

@@ -83,7 +83,7 @@ UNPAUSE_TRIES = 5
 STOPPED = "the container was stopped from outside: its engine was restarted, or somebody ended it"
 _CHOOSING = threading.Lock()
 """Held from the choice of a container's user to the container."""
-EXEC = re.compile(r"(?<![/\w-])exec[: ]")
+EXEC = re.compile(r"(?<![/\w-])exec[: ]|error finding executable")
 GVISOR_LOADS = "creating process: failed to load"
 
 

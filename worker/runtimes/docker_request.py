@@ -75,13 +75,7 @@ def container_config(
         # void: an engine whose default runtime is NVIDIA's gives an image that asks for all GPUs none.
         "Env": [f"{name}={value}" for name, value in ({"USER": GUEST_NAME} | dict(env)).items()]
         + ["NVIDIA_VISIBLE_DEVICES=void"],
-        # All are set: a container has its image's labels too, where it is not given its own.
-        "Labels": {
-            LABEL: request.unit,
-            JANITOR_LABEL: "0",
-            USER_LABEL: str(user),
-            GPUS_LABEL: ",".join(request.gpus),
-        },
+        "Labels": _labels(request, user),
         "NetworkDisabled": True,
         "OpenStdin": False,
         "Tty": False,
@@ -117,6 +111,16 @@ def container_config(
     if request.gpus:
         config["HostConfig"]["DeviceRequests"] = _devices(request.gpus)
     return config
+
+
+def _labels(request: RunRequest, user: int) -> dict[str, str]:
+    """Return every label of ours: a container has its image's too, where it is not given its own."""
+    return {
+        LABEL: request.unit,
+        JANITOR_LABEL: "0",
+        USER_LABEL: str(user),
+        GPUS_LABEL: ",".join(request.gpus),
+    }
 
 
 def cdi_name(uuid: str) -> str:

@@ -112,13 +112,14 @@ def test_refusal_document__result_outcome__refused(outcome: Outcome) -> None:
 
 
 def test_outcomes__every_status_but_the_silent_one__maps_to_the_chain() -> None:
-    assert set(RunStatus) - set(results.OUTCOMES) == {RunStatus.BROKEN}
+    assert set(RunStatus) - set(results.OUTCOMES) == {RunStatus.BROKEN, RunStatus.GPU_REFUSED}
     failed = {status for status, outcome in results.OUTCOMES.items() if outcome.is_result and outcome is not Outcome.OK}
     assert failed == set(RunStatus) - {
         RunStatus.OK,
         RunStatus.BAD_INPUT,
         RunStatus.IMAGE_MISSING,
         RunStatus.BROKEN,
+        RunStatus.GPU_REFUSED,
     }
     assert {results.OUTCOMES[RunStatus.BAD_INPUT], results.OUTCOMES[RunStatus.IMAGE_MISSING]} == {
         Outcome.BAD_INPUT,

@@ -30,9 +30,11 @@ _HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
 ENGINES = {
     "runc": Kind(_HOST),
     "runsc": Kind(_HOST, "runsc", gvisor=True),
+    "gpu": Kind(os.environ.get("HEARTH_GPU_DOCKER_HOST", "")),
     "userns": Kind(os.environ.get("HEARTH_USERNS_DOCKER_HOST", ""), remapped=True),
 }
-"""The engine as it is, with gVisor, and one with user namespaces: HEARTH_REQUIRE names them docker, runsc, userns."""
+"""The engine as it is, with gVisor, a newer one that gives GPUs, and one with user namespaces: HEARTH_REQUIRE names them
+docker, runsc, gpu, userns."""
 CHOSEN = ENGINES[os.environ.get("HEARTH_TEST_ENGINE", "runc")]
 """What the tests of containers run on; test_engines.py runs them on the others."""
 HOST = CHOSEN.host

@@ -317,6 +317,10 @@ def test_end_of__limit_that_the_engine_tells_late__is_waited_for_after_a_kill_of
         ("starting sandbox: creating process: failed to load /job/x: exec format error: unknown", RunStatus.EXIT),
         ("starting sandbox: creating process: failed to load /job: permission denied: unknown", RunStatus.EXIT),
         ("starting sandbox: creating process: failed to load /x: no such file or directory: unknown", RunStatus.EXIT),
+        (
+            'starting sandbox: error finding executable "x" in PATH [/usr/bin]: no such file or directory: unknown',
+            RunStatus.EXIT,
+        ),
         ("failed to create task: cgroup: out of memory", RunStatus.BROKEN),
         ("error running hook #0: fork/exec /usr/bin/nvidia-ctk: no such file or directory: unknown", RunStatus.BROKEN),
         ("error running hook #0: fork/exec /usr/bin/nvidia-ctk: permission denied: unknown", RunStatus.BROKEN),
