@@ -383,6 +383,9 @@ _FAULTS: Final[tuple[tuple[tuple[str, ...], RunStatus, str], ...]] = (
 )
 _OTHER_PLATFORM: Final = re.compile(r"no match(?:ing manifest)? for (?:platform[^:]*: )?([a-z0-9]+/[a-z0-9]+)")
 _UNPACKING: Final = "error processing tar file("
+_REGISTERING: Final = "failed to register layer: "
+_SPOILT: Final = ("archive/tar: invalid tar header", "unexpected eof", "gzip: invalid header", ": not a directory")
+"""How newer engines say at a sentence's end that a layer cannot be unpacked."""
 _KERNELS: Final = (
     *("no space left on device", "disk quota exceeded", "read-only file system", "input/output error"),
     *("cannot allocate memory", "too many open files"),
@@ -427,7 +430,10 @@ def _without_names(reference: str, said: str) -> str:
     _, unpacking, rest = said.partition(_UNPACKING)
     if unpacking:
         # The layer had its digest: what fails is its own, or the kernel's, whose word comes after the layer's names.
-        said = next((word for word in _KERNELS if rest.endswith(word)), unpacking + rest.partition(")")[0])
+        return next((word for word in _KERNELS if rest.endswith(word)), unpacking + rest.partition(")")[0])
+    _, registering, rest = said.partition(_REGISTERING)
+    if registering and rest.endswith(_SPOILT):
+        return f"{_UNPACKING}gzip:"
     return said
 
 

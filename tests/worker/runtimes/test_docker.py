@@ -585,7 +585,9 @@ def test_run__image_that_takes_the_outputs_away__refused_or_overridden(
     monkeypatch.setattr(subject, "volumes_of", lambda config: tuple(config.get("Volumes") or ()))
     monkeypatch.setattr(subject, "place_fault", lambda look, volumes: "")
     result, kept = outputs()
-    assert result.status is RunStatus.OK and not kept, result
+    # A newer engine mounts its own folders last.
+    assert result.status is RunStatus.OK
+    assert not kept or docker_engine.engine_major(api.version()) >= docker_engine.CDI_ENGINE_MAJOR, result
 
 
 def test_run__image_and_job_without_a_program__refused_by_name(bench: Bench) -> None:

@@ -148,7 +148,11 @@ def test_prepare__image_that_is_bad_in_itself__is_the_images_doing_at_the_first_
     """What a cheat gains: nothing. Three of them, each fetched three times, would else look like a broken machine."""
     with serving(bad_images()[what]) as registry:
         refused = runtime_of(rules(registry.host)).prepare(registry.image())
-        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+        if refused is None:
+            # A newer engine does not mind these, and has the image.
+            assert what in ("gzip that is spoilt", "a layer's type") and is_here(api, registry.image())
+            return
+        assert refused.status is RunStatus.IMAGE_MISSING, refused
         assert "no image that this engine can unpack" in refused.detail and not is_here(api, registry.image())
 
 

@@ -1,4 +1,4 @@
-"""The docker runtime's tests once more: on an engine with user namespaces, with gVisor, and as PROVIDER.md advises to
+"""The docker runtime's tests once more: on an engine with user namespaces, with gVisor, on a newer one, and as PROVIDER.md advises to
 run a worker, a plain user in the engine's group.
 
 With HEARTH_ENGINES=full every test of containers runs in each of these ways (`make test-docker`); otherwise those that
@@ -35,6 +35,9 @@ OF_OWNERS = ("reads_input", "modes_of_its_own", "cannot_be_taken_back", "more_th
 # Where gVisor says or counts in its own way: ends, limits, outputs.
 OF_KERNELS = ("reads_input", "process_status__no", "cannot_start", "memory_bomb__oom", "killed_over_its_cap")
 
+# What a newer engine does or says in another way: mounts, layers that cannot be unpacked, starts.
+OF_VERSIONS = ("reads_input", "outputs_away", "bad_in_itself", "cannot_start")
+
 
 def arguments(files: Sequence[str], words: str, home: Path) -> list[str]:
     """Return what pytest is asked: the tests of the files that match `words`, or all of them."""
@@ -56,8 +59,9 @@ def check(done: subprocess.CompletedProcess[str], least: int) -> None:
     [
         ("userns", ("test_docker.py", "test_docker_disk.py"), OF_OWNERS, 8),
         ("runsc", ("test_docker.py",), OF_KERNELS, 6),
+        ("gpu", ("test_docker.py", "test_docker_images.py"), OF_VERSIONS, 16),
     ],
-    ids=["userns", "runsc"],
+    ids=["userns", "runsc", "gpu"],
 )
 def test_docker__engine_of_another_kind__does_what_the_first_does(
     name: str, files: Sequence[str], words: Sequence[str], least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -73,8 +77,9 @@ def test_docker__engine_of_another_kind__does_what_the_first_does(
     [
         ("runc", f"not ({' or '.join(NOT_OF_USERS)})", 12),
         ("userns", "reads_input or cannot_be_taken_back", 2),
+        pytest.param("gpu", f"not ({' or '.join(NOT_OF_USERS)})", 12, marks=pytest.mark.deep),
     ],
-    ids=["runc", "userns"],
+    ids=["runc", "userns", "gpu"],
 )
 def test_docker__plain_user_in_the_engines_group__every_output_is_its_own(
     name: str, words: str, least: int, monkeypatch: pytest.MonkeyPatch
