@@ -33,8 +33,8 @@ ENGINES = {
     "gpu": Kind(os.environ.get("HEARTH_GPU_DOCKER_HOST", "")),
     "userns": Kind(os.environ.get("HEARTH_USERNS_DOCKER_HOST", ""), remapped=True),
 }
-"""The engine as it is, with gVisor, a newer one that gives GPUs, and one with user namespaces: HEARTH_REQUIRE names them
-docker, runsc, gpu, userns."""
+"""The engine as it is, with gVisor, a newer one, and one with user namespaces: HEARTH_REQUIRE names them docker, runsc,
+gpu, userns."""
 CHOSEN = ENGINES[os.environ.get("HEARTH_TEST_ENGINE", "runc")]
 """What the tests of containers run on; test_engines.py runs them on the others."""
 HOST = CHOSEN.host

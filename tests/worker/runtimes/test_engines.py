@@ -1,5 +1,5 @@
-"""The docker runtime's tests once more: on an engine with user namespaces, with gVisor, on a newer one, and as PROVIDER.md advises to
-run a worker, a plain user in the engine's group.
+"""The docker runtime's tests once more: on an engine with user namespaces, with gVisor, on a newer engine, and as
+PROVIDER.md advises to run a worker, a plain user in the engine's group.
 
 With HEARTH_ENGINES=full every test of containers runs in each of these ways (`make test-docker`); otherwise those that
 depend on it.
