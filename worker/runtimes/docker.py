@@ -53,8 +53,16 @@ from worker.runtimes.docker_files import lend_output, share_inputs
 from worker.runtimes.docker_gpu import held_elsewhere, try_gpu, without_gpus
 from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk
 from worker.runtimes.docker_janitor import Looker, Meter, Unreclaimed, look_at_janitor, reclaim, starts_ours
-from worker.runtimes.docker_places import place_fault
-from worker.runtimes.docker_request import GUEST_HOME, JANITOR_LABEL, LABEL, container_config, free_user, parse_image
+from worker.runtimes.docker_places import OURS, place_fault
+from worker.runtimes.docker_request import (
+    JANITOR_LABEL,
+    LABEL,
+    SCRATCH,
+    container_config,
+    free_user,
+    home_of,
+    parse_image,
+)
 from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 from worker.runtimes.published import copy_archive
 
@@ -438,13 +446,15 @@ class _Run:
             return RunResult(RunStatus.IMAGE_MISSING, NO_COMMAND)
         volumes = volumes_of(image)
         # The guest's user has no home that it could write to; an image that names one knows what lies there.
-        container, config, refused = self._create({} if declares(image, "HOME") else {"HOME": GUEST_HOME}, volumes)
+        homes = {name: place for name, place in home_of(request).items() if not declares(image, name)}
+        container, config, refused = self._create(homes, volumes)
         if refused is not None:
             return self._not_started(refused, config, volumes)
         began = time.monotonic()
         looker = Looker(api, request.out_dir, request.unit, container)
         try:
-            if fault := place_fault(lambda path: self._look(container, path), volumes):
+            ours = (*OURS, SCRATCH) if request.gpus else OURS
+            if fault := place_fault(lambda path: self._look(container, path), volumes, ours):
                 return RunResult(RunStatus.IMAGE_MISSING, fault)
             # The engine takes up both streams before it answers, so that nothing of a later start is missed. Its log,
             # asked for as well, would repeat whatever was written until it is read.

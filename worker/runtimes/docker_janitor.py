@@ -37,6 +37,7 @@ from worker.runtimes.base import (
     over_cap,
 )
 from worker.runtimes.docker_files import emptied, own
+from worker.runtimes.docker_places import TEMPORARY
 from worker.runtimes.docker_request import JANITOR_LABEL, JANITOR_PROGRAM, janitor_config, looker_config
 
 log = structlog.get_logger("worker.janitor")
@@ -282,7 +283,7 @@ def starts_ours(api: Any, config: Mapping[str, Any]) -> bool:
             "Cmd": [JANITOR_PROGRAM],
             "Labels": {**config["Labels"], JANITOR_LABEL: "1"},
             # What else there is are volumes of the image.
-            "HostConfig": {**host, "Tmpfs": {"/tmp": host["Tmpfs"]["/tmp"]}},
+            "HostConfig": {**host, "Tmpfs": {one: host["Tmpfs"][one] for one in TEMPORARY if one in host["Tmpfs"]}},
         }
         container = api.create_container_from_config(ours)["Id"]
     except (APIError, Unreclaimed):

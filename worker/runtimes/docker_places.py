@@ -6,13 +6,14 @@ to /tmp would be paid for results that are gone. Looked at once the container is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hearth.base.text import brief, plain
 from hearth.jobfile.image_config import no_volume
 
 OURS: Final = ("/in", "/job", "/out", "/tmp")
+TEMPORARY: Final = ("/tmp", "/scratch")
 ENGINES: Final = ("/dev", "/etc", "/proc", "/sys")
 """Below these the engine mounts by itself."""
 SYMLINK: Final = 1 << 27
@@ -22,18 +23,18 @@ Look = Callable[[str], Mapping[str, Any] | None]
 """What an engine says of a path in a container ({mode, linkTarget}), None where nothing is there."""
 
 
-def place_fault(look: Look, volumes: Iterable[str]) -> str:
-    """Return why the folders of a sandbox hide one another in an image, "" where each is its own."""
-    real = {name: real_place(look, name) for name in OURS}
+def place_fault(look: Look, volumes: Iterable[str], ours: Sequence[str] = OURS) -> str:
+    """Return why the folders of a sandbox, `ours`, hide one another in an image, "" where each is its own."""
+    real = {name: real_place(look, name) for name in ours}
     for name, place in real.items():
-        others = [*ENGINES, *(real[other] for other in OURS if other != name)]
+        others = [*ENGINES, *(real[other] for other in ours if other != name)]
         if place != name and any(_nested(place, other) for other in others):
             return (
                 f"the image has a link at {name}, to {plain(brief(place))}, which the sandbox needs for another folder"
             )
     for volume in volumes:
-        # Those below /tmp are as temporary as what they hide.
-        if any(_nested(real_place(look, volume), real[name]) for name in OURS if name != "/tmp"):
+        # Those below these are as temporary as what they hide.
+        if any(_nested(real_place(look, volume), real[name]) for name in ours if name not in TEMPORARY):
             return no_volume(volume)
     return ""
 

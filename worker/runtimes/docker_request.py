@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from worker.runtimes.base import RunRequest, SandboxLimits
+from worker.runtimes.base import RunRequest
 from worker.runtimes.profiles import is_gvisor
 
 # A colon in a name is a registry's port; the one tag comes last.
@@ -35,6 +35,24 @@ GUEST_NAME = "nobody"
 """What a guest is told that its user is called, since no image knows the number."""
 GUEST_HOME = "/tmp"
 SHM_BYTES = 64 << 20
+FILES = 1024
+SCRATCH = "/scratch"
+"""Where a job with GPUs may run what it wrote: frameworks compile for the card that they find."""
+SCRATCH_BYTES = 8 << 30
+GPU_SHM_BYTES = 1 << 30
+"""The most that these two may take, of the job's memory: data loaders and NCCL pass tensors by the second."""
+GPU_FILES = 16_384
+"""Each tensor that a data loader passes is an open file. A rootless engine may give no more than its own user has."""
+CACHES = {
+    "HOME": SCRATCH,
+    "XDG_CACHE_HOME": f"{SCRATCH}/.cache",
+    "TRITON_CACHE_DIR": f"{SCRATCH}/.triton",
+    "TORCHINDUCTOR_CACHE_DIR": f"{SCRATCH}/.inductor",
+    "CUDA_CACHE_PATH": f"{SCRATCH}/.nv",
+}
+"""Where frameworks look for a place for what they compile, in a job with GPUs."""
+NUMA_CALLS = ("get_mempolicy", "mbind", "set_mempolicy")
+"""What a program says of where its own memory is to be, beside the card that reads it."""
 # One file may pass the cap by this much, so that the size check sees it and names the reason.
 FILE_SLACK_BYTES = 1 << 20
 # gVisor's kernel is a process in the container's control group. Of the host's threads it takes some 24, and two for
@@ -67,7 +85,6 @@ def container_config(
     memory, pids = limits.memory_bytes, limits.pids
     if is_gvisor(runtime):
         memory, pids = memory + GVISOR_MEMORY_BYTES, 2 * pids + GVISOR_PIDS
-    tmpfs = f"rw,noexec,nosuid,nodev,size={limits.tmp_bytes},mode=1777"
     config: dict[str, Any] = {
         "Image": request.image,
         "WorkingDir": "/job",
@@ -86,17 +103,16 @@ def container_config(
             "ReadonlyRootfs": True,
             "Privileged": False,
             "CapDrop": ["ALL"],
-            "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile()}"],
+            "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile(numa=bool(request.gpus))}"],
             "IpcMode": "private",
             "CgroupnsMode": "private",
             "PidsLimit": pids,
             "Memory": memory,
             "MemorySwap": memory,
             "NanoCpus": cpus * 10**9,
-            "ShmSize": SHM_BYTES,
-            "Ulimits": _ulimits(limits),
-            # A VOLUME of the image would be a writable folder on the host's disk without a cap.
-            "Tmpfs": dict.fromkeys(("/tmp", *volumes), tmpfs),
+            "ShmSize": shm_bytes(request),
+            "Ulimits": _ulimits(request),
+            "Tmpfs": _tmpfs(request, volumes),
             "Mounts": _mounts(request),
             "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}},
             "RestartPolicy": {"Name": "no"},
@@ -111,6 +127,31 @@ def container_config(
     if request.gpus:
         config["HostConfig"]["DeviceRequests"] = _devices(request.gpus)
     return config
+
+
+def home_of(request: RunRequest) -> dict[str, str]:
+    """Return the variables of a guest's environment that name folders it can write to, where nobody else sets them."""
+    return dict(CACHES) if request.gpus else {"HOME": GUEST_HOME}
+
+
+def scratch_bytes(request: RunRequest) -> int:
+    """Return the size of the scratch folder of a job with GPUs, 0 without."""
+    return min(SCRATCH_BYTES, request.limits.memory_bytes // 2) if request.gpus else 0
+
+
+def shm_bytes(request: RunRequest) -> int:
+    """Return how much memory the processes of a job may share."""
+    return min(GPU_SHM_BYTES, request.limits.memory_bytes // 2) if request.gpus else SHM_BYTES
+
+
+def _tmpfs(request: RunRequest, volumes: Iterable[str]) -> dict[str, str]:
+    """Return the folders of a container that are memory of its own: a VOLUME of the image would else be a writable
+    folder on the host's disk without a cap."""
+    options = f"rw,noexec,nosuid,nodev,size={request.limits.tmp_bytes},mode=1777"
+    found = dict.fromkeys(("/tmp", *volumes), options)
+    if request.gpus:
+        found[SCRATCH] = f"rw,exec,nosuid,nodev,size={scratch_bytes(request)},mode=1777"
+    return found
 
 
 def _labels(request: RunRequest, user: int) -> dict[str, str]:
@@ -203,25 +244,28 @@ def _janitor(
 
 
 @cache
-def seccomp_profile() -> str:
+def seccomp_profile(*, numa: bool = False) -> str:
     """Return the system calls that a container may make, as the engine takes them: everything else is refused.
 
-    The list is ours, so that an engine's age and settings decide nothing. Source: seccomp.json.
+    The list is ours, so that an engine's age and settings decide nothing. Source: seccomp.json; `numa` adds NUMA_CALLS.
     """
-    text = (Path(__file__).parent / "seccomp.json").read_text(encoding="utf-8")
-    return json.dumps(json.loads(text), separators=(",", ":"))
+    profile = json.loads((Path(__file__).parent / "seccomp.json").read_text(encoding="utf-8"))
+    if numa:
+        profile["syscalls"].append({"names": list(NUMA_CALLS), "action": "SCMP_ACT_ALLOW"})
+    return json.dumps(profile, separators=(",", ":"))
 
 
 def _ulimit(name: str, value: int) -> dict[str, Any]:
     return {"Name": name, "Soft": value, "Hard": value}
 
 
-def _ulimits(limits: SandboxLimits) -> list[dict[str, Any]]:
+def _ulimits(request: RunRequest) -> list[dict[str, Any]]:
+    limits = request.limits
     return [
-        _ulimit("nofile", 1024),
+        _ulimit("nofile", GPU_FILES if request.gpus else FILES),
         # No core file, and unlike 0 none to a program of the host that collects them either: core(5).
         _ulimit("core", 1),
-        _ulimit("fsize", max(limits.out_bytes, limits.tmp_bytes) + FILE_SLACK_BYTES),
+        _ulimit("fsize", max(limits.out_bytes, limits.tmp_bytes, scratch_bytes(request)) + FILE_SLACK_BYTES),
     ]
 
 

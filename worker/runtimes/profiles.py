@@ -67,7 +67,8 @@ DOCKER_PROFILE: Final = (
     Rule(
         "system calls",
         "calls that no job needs",
-        "`SecurityOpt` seccomp=, the worker's own list",
+        "`SecurityOpt` seccomp=, the worker's own list; with GPUs also what a program says of where its own memory is "
+        "to be (get_mempolicy, set_mempolicy, mbind)",
         "`Seccomp` is 2; io_uring, mount, ptrace and new namespaces are refused",
         (".SecurityOpt",),
         "every call is gVisor's own, whose process on the host has a filter of its own (`Seccomp` is 2 there)",
@@ -99,10 +100,18 @@ DOCKER_PROFILE: Final = (
     Rule(
         "temporary files",
         "filling memory, or running programs, by /tmp, /dev/shm and the image's volumes",
-        "`Tmpfs` with a size, noexec, nosuid, nodev; `ShmSize` 64 MiB",
+        "`Tmpfs` with a size, noexec, nosuid, nodev; `ShmSize` 64 MiB, with GPUs 1 GiB or half of the job's memory",
         "options and sizes of the mounts",
         (".Tmpfs", ".ShmSize"),
         "without nodev, and no device can be made",
+    ),
+    Rule(
+        "scratch",
+        "running what the job wrote. With GPUs it may, in one folder, since frameworks compile for the card that they "
+        "find: it has no right that its first program had not",
+        "with GPUs `Tmpfs` /scratch: exec, nosuid, nodev, 8 GiB or half of the job's memory",
+        "there is no /scratch without GPUs",
+        (".Tmpfs",),
     ),
     Rule(
         "mounts",
@@ -164,7 +173,7 @@ DOCKER_PROFILE: Final = (
     ),
     Rule(
         "open files",
-        "more than 1,024 open files a process",
+        "more than 1,024 open files a process, with GPUs 16,384: each tensor that a data loader passes is one",
         "`Ulimits` nofile",
         "RLIMIT_NOFILE",
         (".Ulimits",),
@@ -240,7 +249,8 @@ DOCKER_PROFILE: Final = (
     Rule(
         "environment",
         "what the worker knows: paths, addresses, keys",
-        "`Env`: the job's, `USER`, `HEARTH_UNIT`, `HEARTH_UNITS`, and `HOME`=/tmp where neither job nor image sets it; "
+        "`Env`: the job's, `USER`, `HEARTH_UNIT`, `HEARTH_UNITS`, and `HOME`=/tmp where neither job nor image sets it, "
+        "with GPUs /scratch, and folders in it as the caches of CUDA, Triton and Inductor; "
         "names that steer a loader or the GPU hook are refused",
         "its environment",
         ("Env",),

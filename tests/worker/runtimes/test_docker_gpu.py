@@ -6,10 +6,12 @@ Needs the service `gpu` of make services-up, and its played driver.
 from __future__ import annotations
 
 import copy
+import json
 import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 
 from tests.kit.played_gpu import HOST, INSIDE, PlayedMachine, card, played_machine
 from tests.kit.running import wait
-from tests.worker.runtimes.engines import NUMPY
+from tests.worker.runtimes.engines import NUMPY, published
 from worker.runtimes.base import Level, OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.docker_images import ImageRules
@@ -33,7 +35,7 @@ def machine() -> Iterator[PlayedMachine]:
         yield made
 
 
-def request(folder: Path, script: str, *uuids: str) -> RunRequest:
+def request(folder: Path, script: str, *uuids: str, memory: int = 64 << 20) -> RunRequest:
     """Return the run of a shell script with GPUs."""
     here = folder / uuid.uuid4().hex[:8]
     for name in ("in", "job", "out"):
@@ -44,7 +46,7 @@ def request(folder: Path, script: str, *uuids: str) -> RunRequest:
         job_dir=here / "job",
         in_dir=here / "in",
         out_dir=here / "out",
-        limits=SandboxLimits(wall_seconds=60, memory_bytes=64 << 20, out_bytes=1 << 20, tmp_bytes=1 << 20, pids=32),
+        limits=SandboxLimits(wall_seconds=60, memory_bytes=memory, out_bytes=1 << 20, tmp_bytes=32 << 20, pids=64),
         image=NUMPY,
         outputs=(OutputRule("/out", required=False),),
         gpus=uuids,
@@ -106,8 +108,7 @@ def test_run__spec_that_is_broken__is_the_machines_fault_and_seen_by_the_trial_u
 def test_run__program_that_the_image_lacks__is_the_jobs_fault_with_a_gpu_too(
     machine: PlayedMachine, tmp_path: Path
 ) -> None:
-    asked = request(tmp_path, "true", machine.cards[0].uuid)
-    object.__setattr__(asked, "command", ("/nothing/here",))
+    asked = replace(request(tmp_path, "true", machine.cards[0].uuid), command=("/nothing/here",))
     result = RUNTIME.run(asked, threading.Event())
     assert (result.status, result.exit_code) == (RunStatus.EXIT, 127)
 
@@ -149,3 +150,95 @@ def test_run__gpu_that_a_killed_workers_container_has__no_second_container(
 def test_capabilities__engine_with_cdi__passes_and_asks_for_a_trial(machine: PlayedMachine) -> None:
     rows = {row.name: row for row in RUNTIME.capabilities(31337, gpus=[machine.cards[0].uuid])}
     assert rows["GPU by CDI"].level is Level.PASS and "hearth worker selftest" in rows["GPU by CDI"].detail
+
+
+FRAMEWORK = """
+import ctypes, glob, json, multiprocessing, os, shutil, subprocess, tempfile
+
+def can(do):
+    try:
+        do()
+    except (OSError, subprocess.SubprocessError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    return "yes"
+
+def load():
+    # What a compiler writes at run time, and the framework loads.
+    library = glob.glob("/usr/lib/python3/dist-packages/numpy/core/_multiarray_umath*.so")[0]
+    place = os.path.join(os.environ.get("TRITON_CACHE_DIR", os.environ["HOME"]), "kernel.so")
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    shutil.copy(library, place)
+    ctypes.CDLL(place)
+
+def start():
+    place = os.path.join(os.environ["HOME"], "program")
+    shutil.copy("/bin/true", place)
+    subprocess.run([place], check=True)
+
+def share():
+    with open("/dev/shm/tensor", "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 256 << 20)
+
+def cache():
+    os.makedirs(os.path.join(os.environ.get("XDG_CACHE_HOME", os.environ["HOME"]), "hub"))
+
+def fork():
+    with multiprocessing.get_context("fork").Pool(4) as loader:
+        assert sum(loader.map(len, ["x" * 1000] * 100)) == 100_000
+
+def files():
+    held = [os.open("/dev/null", os.O_RDONLY) for _ in range(4096)]
+    for one in held:
+        os.close(one)
+
+def bind():
+    # get_mempolicy, as libnuma asks it first.
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(239, None, None, 0, None, 0) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+print(json.dumps({one.__name__: can(one) for one in (load, start, share, cache, fork, files, bind)}))
+"""
+REFUSED = {"start": "Permission denied", "files": "Too many open files", "share": "File too large"}
+"""What a job without a GPU may not do, and how that shows; `load` and `bind` fail as well."""
+
+
+@pytest.mark.parametrize("gpus", [1, 0], ids=["with a GPU", "without"])
+def test_run__what_frameworks_do__works_with_a_gpu_and_stays_refused_without(
+    machine: PlayedMachine, tmp_path: Path, gpus: int
+) -> None:
+    uuids = [one.uuid for one in machine.cards[:gpus]]
+    asked = request(tmp_path, "python3 /job/framework.py", *uuids, memory=1 << 30)
+    (asked.job_dir / "framework.py").write_text(FRAMEWORK)
+    result = RUNTIME.run(asked, threading.Event())
+    assert result.status is RunStatus.OK, (result, result.stderr)
+    said = json.loads(result.stdout)
+    if gpus:
+        assert set(said.values()) == {"yes"}, said
+        return
+    assert {name for name, word in said.items() if word == "yes"} == {"cache", "fork"}, said
+    assert {name: said[name] for name in REFUSED} == REFUSED
+    assert "failed to map segment" in said["load"] and said["bind"] == "Operation not permitted"
+
+
+def test_run__scratch_of_a_job_with_a_gpu__is_the_jobs_own_memory_and_gone_afterwards(
+    machine: PlayedMachine, tmp_path: Path
+) -> None:
+    """What a cheat gains: nothing. Half of its memory at most, and what is beyond the whole of it ends it."""
+    card = machine.cards[0].uuid
+    fill = "dd if=/dev/zero of=/scratch/x bs=1M count=40 2>&1 | tail -1; df -m /scratch | tail -1; ls /scratch"
+    first = run(tmp_path, fill, card)
+    assert first.status is RunStatus.OK and b" 32 " in first.stdout, first
+    assert b"x" not in run(tmp_path, "ls /scratch", card).stdout
+    both = "head -c 31M /dev/zero > /scratch/x; head -c 31M /dev/zero > /dev/shm/y; tail /dev/zero"
+    assert run(tmp_path, both, card).status is RunStatus.OOM
+
+
+def test_run__image_whose_scratch_leads_elsewhere__refused_with_a_gpu(machine: PlayedMachine, tmp_path: Path) -> None:
+    import docker
+
+    with docker.APIClient(base_url=HOST, version="auto") as api:
+        image = published(api, [], "ln -s /out /scratch", NUMPY)
+    for uuids, status in (((machine.cards[0].uuid,), RunStatus.IMAGE_MISSING), ((), RunStatus.OK)):
+        asked = replace(request(tmp_path, "true", *uuids), image=image)
+        assert RUNTIME.run(asked, threading.Event()).status is status

@@ -22,6 +22,7 @@ import pytest
 
 from hearth.base.wasm_engine import engine_of
 from hearth.protocol.wasi import ENGINE_CONFIG
+from tests.kit.played_gpu import card, played_machine
 from tests.worker.runtimes import engines
 from tests.worker.runtimes.engines import ENGINES, MIB, NUMPY, Kind, rules
 from tests.worker.wasm_tools import command, from_text
@@ -94,7 +95,9 @@ def limits_of(pid: int) -> dict[str, str]:
     return found
 
 
-def look_into(kind: Kind, folder: Path, asked: Callable[..., dict[str, Any]] | None = None) -> Guest:
+def look_into(
+    kind: Kind, folder: Path, asked: Callable[..., dict[str, Any]] | None = None, gpus: tuple[str, ...] = ()
+) -> Guest:
     """Run looks.py in a container and look at it from outside too; `asked` builds another request."""
     import docker
 
@@ -111,6 +114,7 @@ def look_into(kind: Kind, folder: Path, asked: Callable[..., dict[str, Any]] | N
         limits=LIMITS,
         image=NUMPY,
         outputs=(OutputRule("/out", required=False),),
+        gpus=gpus,
     )
     said = bytearray()
     with docker.APIClient(base_url=kind.host, version="auto") as api:
@@ -199,6 +203,10 @@ def sees_temporary_files(it: Guest) -> None:
     for path, size in (("/tmp", "size=4096k"), ("/dev/shm", "size=65536k")):
         wanted = {"noexec", "nosuid", size} | (set() if it.kind.gvisor else {"nodev"})
         assert wanted <= set(it.mount(path)), path
+
+
+def sees_scratch(it: Guest) -> None:
+    assert not it.mount("/scratch") and "/scratch" not in it.asked["Tmpfs"]
 
 
 def sees_mounts(it: Guest) -> None:
@@ -316,6 +324,7 @@ DOCKER_LOOKS: Mapping[str, Callable[[Guest], None]] = {
     "network": sees_network,
     "root file system": sees_root,
     "temporary files": sees_temporary_files,
+    "scratch": sees_scratch,
     "mounts": sees_mounts,
     "devices": sees_devices,
     "gpus": sees_gpus,
@@ -377,6 +386,74 @@ def test_docker_profile__every_key_that_is_asked__belongs_to_a_rule() -> None:
 @pytest.mark.parametrize("rule", DOCKER_LOOKS)
 def test_docker_profile__rule__stands(rule: str, name: str, guest: Callable[[str], Guest]) -> None:
     DOCKER_LOOKS[rule](guest(name))
+
+
+def gpu_sees_temporary_files(it: Guest) -> None:
+    for path, size in (("/tmp", "size=4096k"), ("/dev/shm", f"size={128 << 10}k")):
+        assert {"noexec", "nosuid", "nodev", size} <= set(it.mount(path)), path
+
+
+def gpu_sees_scratch(it: Guest) -> None:
+    options = set(it.mount("/scratch"))
+    assert {"rw", "nosuid", "nodev", f"size={128 << 10}k"} <= options and "noexec" not in options
+
+
+def gpu_sees_gpus(it: Guest) -> None:
+    assert [name for name in it.inside["devices"] if name.startswith("nvidia")] == ["nvidia1"]
+    assert set(it.inside["devices"]) <= HARMLESS | {"nvidia1"}
+
+
+def gpu_sees_environment(it: Guest) -> None:
+    played = {"PLAYED_GPU", "PLAYED_GPU_NODES"}
+    assert set(it.inside["environ"]) <= OF_OURS | set(docker_request.CACHES) | played
+    assert it.inside["environ"]["HOME"] == "/scratch"
+
+
+def gpu_sees_mounts(it: Guest) -> None:
+    found = {mount["Destination"] for mount in it.engine["Mounts"]}
+    assert found == {"/job", "/in", "/out"}
+    assert [it.mount(path)[0] for path in ("/job", "/in", "/out")] == ["ro", "ro", "rw"]
+
+
+def gpu_sees_system_calls(it: Guest) -> None:
+    assert it.seccomp == "2" and set(it.inside["refused"].values()) == {True}, it.inside["refused"]
+
+
+def gpu_sees_open_files(it: Guest) -> None:
+    assert it.limit("NOFILE") == docker_request.GPU_FILES
+
+
+def gpu_sees_file_size(it: Guest) -> None:
+    assert it.limit("FSIZE") == 129 * MIB
+
+
+GPU_LOOKS: Mapping[str, Callable[[Guest], None]] = {
+    **DOCKER_LOOKS,
+    "temporary files": gpu_sees_temporary_files,
+    "scratch": gpu_sees_scratch,
+    "gpus": gpu_sees_gpus,
+    "devices": gpu_sees_gpus,
+    "environment": gpu_sees_environment,
+    "mounts": gpu_sees_mounts,
+    "system calls": gpu_sees_system_calls,
+    "open files": gpu_sees_open_files,
+    "file size": gpu_sees_file_size,
+}
+"""What a container with a GPU lives under: each wall that is lowered for it, and all others as they are."""
+
+
+@pytest.fixture(scope="module")
+def gpu_guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    """A container with the second of two GPUs."""
+    engines.need("gpu")
+    with played_machine(card(), card()) as machine:
+        return look_into(ENGINES["gpu"], tmp_path_factory.mktemp("gpus"), gpus=(machine.cards[1].uuid,))
+
+
+@marked(*in_a_container)
+@pytest.mark.parametrize("rule", GPU_LOOKS)
+def test_docker_profile__rule_of_a_job_with_a_gpu__stands(rule: str, gpu_guest: Guest) -> None:
+    GPU_LOOKS[rule](gpu_guest)
 
 
 NOT_TAKEN_AWAY = {"apparmor", "user namespace", "kernel"}
