@@ -250,7 +250,7 @@ def _look_at_gpu(item: GpuInfo, lent: Collection[str], *, named: bool) -> Check:
 def _program(pid: int | None) -> str:
     """Return the name of a process's program in brackets, "" where nobody says."""
     try:
-        return f" ({one_line(Path(f'/proc/{pid}/comm').read_text())})" if pid is not None else ""
+        return f" ({one_line(Path(f'/proc/{pid}/comm').read_text().strip())})" if pid is not None else ""
     except OSError:
         return ""
 
