@@ -53,7 +53,7 @@ CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup deep check lint types rooms prose contracts-format contracts-bytes contracts-forms lanes-check reasons-check alerts alerts-check generated \
 	web web-check web-tables web-tables-check web-types artifacts-check schemas-check clear-signing clear-signing-check test demo fuzz fuzz-parsers walk abuse mutants mutants-check mutate wheel bench bench-gas \
-	bench-forks bench-rate bench-smallest-job chaos slow-page soak test-docker lanes reasons artifacts schemas lock lock-check \
+	bench-forks bench-gpu-look bench-rate bench-smallest-job chaos slow-page soak test-docker lanes reasons artifacts schemas lock lock-check \
 	format clean \
 	services-up services-down
 
@@ -293,6 +293,9 @@ bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/re
 
 bench-forks: .venv/.stamp-project node_modules/.stamp ## gas under Osaka's and Amsterdam's rules, on geth
 	$(WITH_SERVICES) $(PY) -m bench.bench_forks
+
+bench-gpu-look: .venv/.stamp-project ## what a look at GPUs costs, on the played driver of the service gpu
+	$(WITH_SERVICES) $(PY) -m bench.gpu_look
 
 bench-rate: .venv/.stamp-project node_modules/.stamp ## units a minute and RPC calls a block, into docs/PROVIDER.md
 	$(PY) -m bench.bench_rate
