@@ -46,6 +46,7 @@ from worker.decide import Config, TrustedJudge
 from worker.disk import Disk
 from worker.gateway import serving, store_manifest
 from worker.gpu import probing
+from worker.gpu.locks import Locks
 from worker.gpu.pool import Pool
 from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
@@ -459,10 +460,10 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
     offered = partial(promised_gpu, settings.offer, node.offer)
     docker = runtimes.get(DOCKER.name)
     if not isinstance(docker, DockerRuntime):
-        pool = Pool(probing.probe, offered=offered, named=named)
+        pool = Pool(probing.probe, offered=offered, named=named, locks=Locks())
         pool.look()
         return pool
-    pool = Pool(probing.probe, offered=offered, named=named, trial=docker.try_gpu)
+    pool = Pool(probing.probe, offered=offered, named=named, trial=docker.try_gpu, locks=Locks())
     pool.look()
     uuids = [one.uuid for one in pool.states() if one.uuid]
     if why := docker.gpu_refusals(uuids):

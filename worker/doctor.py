@@ -224,12 +224,20 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
     usable = [one for one in found.gpus if not one.defects and (not one.users or one.uuid in lent)]
     rows += _look_at_shares(settings, usable)
-    tool = shutil.which("nvidia-ctk")
+    return [*rows, _look_at_toolkit(chain_id)]
+
+
+def _look_at_toolkit(chain_id: int) -> Check:
+    """Check the program that writes CDI specifications, whose hooks give containers their GPUs."""
+    name, tool = "nvidia-container-toolkit", shutil.which("nvidia-ctk")
     if tool is None:
         fix = f"install nvidia-container-toolkit {oci.TOOLKIT_MINIMUM}"
-        return [*rows, Check("nvidia-container-toolkit", Level.WARN, "nvidia-ctk is not here: no GPU in docker", fix)]
-    said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
-    return [*rows, oci.check_toolkit(said.stdout.partition("\n")[0], chain_id)]
+        return Check(name, Level.WARN, "nvidia-ctk is not here: no GPU in docker", fix)
+    try:
+        said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.SubprocessError) as failed:
+        return Check(name, Level.WARN, f"{tool} does not say its version: {one_line(str(failed))}", "install it again")
+    return oci.check_toolkit(said.stdout.partition("\n")[0], chain_id)
 
 
 def _look_at_gpu(item: GpuInfo, lent: Collection[str], *, named: bool) -> Check:
@@ -300,8 +308,9 @@ def _refuse_ungiven(settings: Settings, rows: Sequence[Check]) -> None:
     """Refuse to offer GPUs that the engine gives to no container. Raises ConfigError GPU_NOT_GIVEN."""
     lack = next((row for row in rows if row.level is Level.FAIL and row.name == GPU_ROW), None)
     if lack is None:
-        given = chosen_gpus(settings.offer, probing.probe(), lent_gpus(settings.home))
-        lack = next((row for row in try_gpus(docker_of(settings), given) if row.level is Level.FAIL), None)
+        lent = lent_gpus(settings.home)
+        given = chosen_gpus(settings.offer, probing.probe(), lent)
+        lack = next((row for row in try_gpus(docker_of(settings), given, lent) if row.level is Level.FAIL), None)
     if lack is not None:
         raise ConfigError(
             f"{lack.name}: {lack.detail}",

@@ -495,8 +495,10 @@ class Worker:
         slots = min(offered, pool.slots(per_slot)) if per_slot else offered
         if slots == offered:
             return slots, None
-        if pool.trouble is not None:
-            return slots, (Reason(pool.trouble.fault), pool.trouble.why)
+        # The thread that looks may change it at any time.
+        trouble = pool.trouble
+        if trouble is not None:
+            return slots, (Reason(trouble.fault), trouble.why)
         return slots, (Reason.GPU_LOST, f"the offer promises {offered} x {per_slot} GPUs, more than are here")
 
     def _why_hold(self, head: Block, node: Node) -> Reason | None:

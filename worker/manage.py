@@ -554,13 +554,15 @@ def selftest(config: AnyPath | None = None) -> Selftest:
     from worker.selftest import selftest as run_all
     from worker.selftest import try_gpus
     from worker.settings import docker_of, load
+    from worker.status import lent_gpus
 
     settings = None if config is None else load(path_of(config))
     runtime = DockerRuntime() if settings is None else docker_of(settings)
-    gpus = [one for one in probing.probe().gpus if not one.problems]
+    lent = frozenset() if settings is None else lent_gpus(settings.home)
+    gpus = [one for one in probing.probe().gpus if not one.problems or (one.uuid in lent and not one.defects)]
     if settings is not None:
         gpus = [one for one in gpus if settings.offer.gpus == "all" or one.uuid in settings.offer.gpus]
-    tried = try_gpus(runtime, gpus) if gpus and runtime.available()[0] else []
+    tried = try_gpus(runtime, gpus, lent) if gpus and runtime.available()[0] else []
     rows = [_row(check) for check in (*run_all(runtime), *tried)]
     # A runtime that this machine does not have is a warning, and no failure of those that it has.
     failed = any(row["level"] == "FAIL" for row in rows)

@@ -37,6 +37,7 @@ from hearth.config.sections import (
 )
 from hearth.market.manifest import MAX_GATEWAYS
 from hearth.protocol import units
+from hearth.protocol.gpu_tiers import vram_gib
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
 from hearth.protocol.types import MAX_RATE, Offer
 from hearth.protocol.types import Runtime as RuntimeFlag
@@ -107,6 +108,9 @@ def _oci_runtime(text: str) -> str:
     if not re.fullmatch(r"([a-z0-9][a-z0-9._-]{0,63})?", text):
         raise ValueError(f'"{text}" is no name of a runtime; write the one that the engine has it under: "runsc"')
     return text
+
+
+UPDATE_OFFER: Final = "hearth worker update"
 
 
 class Account(Section):
@@ -488,11 +492,20 @@ def _problems(gpu: GpuInfo, lent: Collection[str]) -> tuple[str, ...]:
     return gpu.defects if gpu.uuid in lent else gpu.problems
 
 
-def promised_gpu(wish: OfferSettings, offer: Offer, gpu: GpuInfo) -> bool:
-    """Say whether the settings give a GPU to jobs, and it is no less than the node's offer promises of each."""
+def promised_gpu(wish: OfferSettings, offer: Offer, gpu: GpuInfo) -> str | None:
+    """Say what a GPU lacks of what the node's offer promises of each, "" for nothing; None for one that the settings do
+    not give to jobs.
+
+    What a desktop takes of its memory changes, and is no matter here.
+    """
     if wish.gpus == "none" or (wish.gpus != "all" and gpu.uuid not in wish.gpus):
-        return False
-    return gpu.tier >= offer.tier and gpu.vram_gib >= offer.vram_gib
+        return None
+    if gpu.tier < offer.tier:
+        return f"it is of tier {gpu.slug}, and the offer promises better: {UPDATE_OFFER}"
+    has = vram_gib(gpu.vram_bytes)
+    if has < offer.vram_gib:
+        return f"it has {has} GiB of memory, and the offer promises {offer.vram_gib}: {UPDATE_OFFER}"
+    return ""
 
 
 def wanted_runtimes(wish: OfferSettings, working: Mapping[str, tuple[bool, str]]) -> RuntimeFlag:

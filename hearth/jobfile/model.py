@@ -407,10 +407,11 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
         place: Location = (*where, "gpu", name) if name == "vram" else (*where, name)
         if size is not None and not 0 < parse_size(size) <= most << 30:
             yield Problem(place, f"{size} is outside 1B..{most}GiB")
-    least = RUNTIMES[spec.kind].least_memory
+    kind = RUNTIMES[spec.kind]
+    least = kind.least_memory_with_gpus if need.gpu.count else kind.least_memory
     if 0 < parse_size(need.memory) < least:
-        least_size = format_size(least)
-        problem = f"{need.memory} is less than the {least_size} with which {RUNTIMES[spec.kind].title} starts a program"
+        least_size, with_gpus = format_size(least), " with GPUs" if need.gpu.count else ""
+        problem = f"{need.memory} is less than the {least_size} with which {kind.title} starts a program{with_gpus}"
         yield Problem((*where, "memory"), problem, f'write memory: "{least_size}", or more')
     yield from rules.regions(need.regions, (*where, "regions"))
     written = sum(parse_size(item.max_size) for item in spec.outputs)

@@ -37,7 +37,8 @@ class RuntimeKind:
     `title` names it in sentences, `flag` on chain. `program` is the field of a job that names what it runs, `example`
     shows such a name, and `spelled` are the shell patterns by which one is told on a command line. Fuel is counted
     where `meters_fuel`; only where `takes_gpu` may a job ask for GPUs. A module is read before the post, to see that a
-    worker could start it, where it is `webassembly`. With less than `least_memory` bytes no sandbox of the kind starts.
+    worker could start it, where it is `webassembly`. With less than `least_memory` bytes no sandbox of the kind starts,
+    with less than `least_memory_with_gpus` none that has GPUs: what gives them to a container runs in its memory.
     """
 
     name: RuntimeName
@@ -50,6 +51,7 @@ class RuntimeKind:
     takes_gpu: bool = False
     webassembly: bool = False
     least_memory: int = 1
+    least_memory_with_gpus: int = 1
 
 
 WASM: Final = RuntimeKind(
@@ -71,6 +73,7 @@ DOCKER: Final = RuntimeKind(
     spelled=("*",),
     takes_gpu=True,
     least_memory=6 << 20,  # Docker's own least; what runs in the container needs more
+    least_memory_with_gpus=64 << 20,
 )
 
 RUNTIMES: Final[Mapping[str, RuntimeKind]] = MappingProxyType({kind.name: kind for kind in (WASM, DOCKER)})

@@ -137,6 +137,17 @@ def test_look_at_gpus__driver_that_does_not_answer__is_a_fault_unless_there_is_n
     assert (row[0], row[1][0], word in row[1][1]) == ("gpu", level, True), row
 
 
+def test_look_at_gpus__toolkit_that_does_not_run__is_a_row(
+    machine: PlayedMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvidia-ctk"
+    tool.write_text("no program")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    row = doctor.look_at_gpus(told(tmp_path), 1)[-1]
+    assert row.level is Level.WARN and "does not say its version" in row.detail
+
+
 # ---- the engine ----
 
 
@@ -163,12 +174,17 @@ def test_selftest__each_gpu__is_given_to_a_container_and_one_that_none_gets_fail
 
 
 @pytest.mark.net
-def test_refuse_unfit__gpu_that_no_container_gets__is_not_registered(machine: PlayedMachine, tmp_path: Path) -> None:
+def test_refuse_unfit__gpu_that_no_container_gets__is_not_registered(
+    machine: PlayedMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = told(tmp_path, docker__host=HOST, offer__slots=2)
     offer: Offer = probe_offer(settings, ETH)
     assert offer.gpu_count == 1
     doctor.refuse_unfit(settings, 31337, offer)
     machine.publish(json.dumps({"cdiVersion": "0.5.0"}))
+    with monkeypatch.context() as patch:  # jobs have them now
+        patch.setattr(doctor, "lent_gpus", lambda home: frozenset(one.uuid for one in machine.cards))
+        doctor.refuse_unfit(settings, 31337, offer)
     with pytest.raises(ConfigError) as refused:
         doctor.refuse_unfit(settings, 31337, offer)
     assert refused.value.code == "GPU_NOT_GIVEN" and 'or set offer.gpus = "none"' in refused.value.hint

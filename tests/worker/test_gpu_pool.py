@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kit.evm import ROOT
-from worker.gpu.pool import MAX_PAUSE_SECONDS, PAUSE_SECONDS, Lent, NoGpuError, Pool
+from tests.kit.running import wait
+from worker.gpu import pool as subject
+from worker.gpu.locks import Locks
+from worker.gpu.pool import LENT_SECONDS, MAX_PAUSE_SECONDS, PAUSE_SECONDS, Lent, NoGpuError, Pool
 from worker.gpu.port import Fault, GpuInfo, GpuProbe
 
 UUIDS = tuple(f"GPU-0000000{number}-1111-2222-3333-444444444444" for number in range(4))
@@ -67,7 +75,7 @@ def pool(world: World, tmp_path: Path) -> Pool:
 
 
 def pool_of(world: World, locks: Path) -> Pool:
-    made = Pool(world.probe, trial=world.trial, locks=locks, clock=lambda: world.second)
+    made = Pool(world.probe, trial=world.trial, locks=Locks(locks), clock=lambda: world.second)
     made.look()
     return made
 
@@ -143,25 +151,107 @@ def test_pool__driver_down_at_the_start__no_slot_and_all_of_them_once_it_answers
 
 def test_pool__named_gpu_that_is_not_there__is_lost_and_no_other_is_offered(tmp_path: Path) -> None:
     world = World()
-    pool = Pool(world.probe, offered=lambda one: one.uuid == UUIDS[0], named=(UUIDS[0], UUIDS[3]), locks=tmp_path)
+    pool = Pool(world.probe, offered=lambda one: "" if one.uuid == UUIDS[0] else None, named=(UUIDS[0], UUIDS[3]))
     pool.look()
     assert [(one.uuid, one.state) for one in pool.states()] == [(UUIDS[0], "free"), (UUIDS[3], "gpu_lost")]
     assert pool.slots(1) == 1
 
 
-def test_lent__gpu_that_fails_meanwhile__is_told_once_two_looks_agree(world: World, pool: Pool) -> None:
+def test_lent__gpu_that_fails_meanwhile__counts_once_another_look_sees_it_later_and_then_for_good(
+    world: World, pool: Pool
+) -> None:
     with pool.lent(2) as lent:
         world.change(0, processes=((7, None),), used_bytes=5 * GIB)  # the job's own process
-        assert lent.look() == ""
-        answers = iter([GpuProbe((), reason="busy", answers=False), world.probe()])
-        pool._probe = lambda: next(answers)
-        assert lent.look() == ""  # the driver was slow once
-        pool._probe = world.probe
+        pool.look()
+        gone = world.gpus.pop(1)
+        pool.look()
+        pool.look()
+        assert lent.trouble == "" and states(pool) == ["lent", "free"]
+        world.gpus[1] = gone  # the driver was slow once
+        pool.look()
+        world.second += LENT_SECONDS
         del world.gpus[1]
-        assert UUIDS[1] in lent.look() and lent.trouble
+        pool.look()
+        assert lent.trouble == ""
+        world.second += LENT_SECONDS
+        pool.look()
+        assert UUIDS[1] in lent.trouble and pool.slots(1) == 2
+        world.gpus[1] = gone
+        pool.look()
+        # It has failed the run, also where it is well again.
+        assert UUIDS[1] in lent.look() and pool.trouble is None
         facts = lent.facts()
     assert [one["uuid"] for one in facts] == list(UUIDS[:2])
     assert [one["peak_memory"] for one in facts] == [5 * GIB, GIB] and facts[0]["cuda"] == "12.8"
+
+
+def test_look__after_an_end_that_is_not_ok__one_look_is_enough(world: World, pool: Pool) -> None:
+    with pool.lent(1) as lent:
+        del world.gpus[0]
+        assert UUIDS[0] in lent.look()
+    with pool.lent(1) as lent:
+        assert lent.look() == "" and lent.uuids == UUIDS[1:2]
+
+
+def test_look__machine_that_can_start_no_process__says_nothing_of_any_gpu(world: World, pool: Pool) -> None:
+    with pool.lent(1) as lent:
+        pool._probe = lambda: GpuProbe((), reason="no process", answers=False, asked=False)
+        for _ in range(3):
+            pool.look()
+            world.second += LENT_SECONDS
+        assert (lent.look(), states(pool)) == ("", ["lent", "free", "free"])
+
+
+def test_look__lent_gpu_of_less_memory_than_promised__is_its_jobs_and_sick_once_it_is_free(tmp_path: Path) -> None:
+    world = World()
+    pool = Pool(world.probe, offered=lambda one: "" if one.vram_gib == 24 else "it has 20 GiB: hearth worker update")
+    pool.look()
+    with pool.lent(1) as lent:
+        world.change(0, vram_gib=20)
+        for _ in range(3):
+            pool.look()
+            world.second += LENT_SECONDS
+        assert lent.look() == ""
+    pool.look()
+    trouble = pool.trouble
+    assert trouble is not None and (trouble.fault, "hearth worker update" in trouble.why) == (Fault.SICK, True)
+
+
+def test_look__process_of_a_job_that_ended_since_the_look_began__is_nobodys(world: World, pool: Pool) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(pool.lent(1))
+        world.change(0, processes=((7, None),))
+        plain = world.probe
+
+        def probe() -> GpuProbe:
+            found = plain()
+            stack.close()
+            return found
+
+        pool._probe = probe
+        pool.look()
+        assert states(pool) == ["free"] * 3
+    pool._probe = plain
+    pool.look()
+    assert states(pool) == ["gpu_busy", "free", "free"]
+
+
+def test_look__several_that_wait__share_what_began_after_they_asked(world: World, pool: Pool) -> None:
+    plain, looks, began = world.probe, world.looks, threading.Barrier(2)
+
+    def slow() -> GpuProbe:
+        began.wait(10)
+        time.sleep(0.5)
+        return plain()
+
+    pool._probe = slow
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(pool.look)
+        began.wait(10)
+        pool._probe = plain
+        others = [threads.submit(pool.look) for _ in range(6)]
+        assert [one.result(30) for one in (first, *others)] == [{}] * 7
+    assert world.looks - looks in (2, 3)
 
 
 def test_refuse__gpu_that_no_sandbox_got__rests_longer_each_time_and_comes_back_by_a_trial(
@@ -174,7 +264,7 @@ def test_refuse__gpu_that_no_sandbox_got__rests_longer_each_time_and_comes_back_
     pool.look()
     assert pool.trouble is not None and "unresolvable CDI device" in pool.trouble.why
     pause = PAUSE_SECONDS
-    for _ in range(8):
+    for _ in range(9):
         pool.try_again()
         assert world.trials == []
         world.second += pause
@@ -198,8 +288,8 @@ def test_lent__two_workers_of_one_machine__never_the_same_gpu_and_a_killed_one_h
         with other.lent(1) as second:
             assert not set(first.uuids) & set(second.uuids)
     program = (
-        "import sys, time; from pathlib import Path; from worker.gpu.pool import Pool\n"
-        "pool = Pool(locks=Path(sys.argv[1])); assert all(map(pool._claim, sys.argv[2:])); print('held', flush=True)\n"
+        "import sys, time; from pathlib import Path; from worker.gpu.locks import Locks\n"
+        "locks = Locks(Path(sys.argv[1])); assert all(map(locks.take, sys.argv[2:])); print('held', flush=True)\n"
         "time.sleep(600)"
     )
     command = [sys.executable, "-c", program, str(tmp_path), *UUIDS[:2]]
@@ -212,13 +302,57 @@ def test_lent__two_workers_of_one_machine__never_the_same_gpu_and_a_killed_one_h
     assert states(pool) == ["free"] * 3
 
 
-def test_claim__lock_of_another_user_or_a_link__is_read_or_passed_over(pool: Pool, tmp_path: Path) -> None:
-    for path in tmp_path.glob("*.lock"):
-        path.unlink()
-    (tmp_path / f"hearth-{UUIDS[0]}.lock").touch(mode=0o444)
-    (tmp_path / f"hearth-{UUIDS[1]}.lock").symlink_to(tmp_path / "elsewhere")
-    with pool.lent(3) as lent:
-        assert lent.uuids == UUIDS[:3] and not (tmp_path / "elsewhere").exists()
+def test_locks__what_a_stranger_of_this_machine_put_there__neither_waited_for_nor_followed(tmp_path: Path) -> None:
+    locks = Locks(tmp_path)
+    files = [tmp_path / f"hearth-{uuid}.lock" for uuid in UUIDS]
+    files[0].touch(mode=0o444)
+    files[1].symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(files[2])
+    assert all(map(locks.take, UUIDS)) and not (tmp_path / "elsewhere").exists()
+    assert not Locks(tmp_path).take(UUIDS[0]) and not Locks(tmp_path).take(UUIDS[3])
+    for uuid in UUIDS:
+        locks.release(uuid)
+    assert all(map(Locks(tmp_path).take, UUIDS))
+
+
+def test_locks__file_system_without_locks__is_no_reason_to_keep_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("worker.gpu.locks.flock", refused)
+    before, locks = len(os.listdir("/proc/self/fd")), Locks(tmp_path)
+    assert locks.take(UUIDS[0]) and locks.take(UUIDS[0])
+    locks.release(UUIDS[0])
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_keep_looking__trial_that_takes_long__runs_are_looked_at_meanwhile(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "LENT_SECONDS", 0.02)
+    ended, stop = threading.Event(), threading.Event()
+
+    def trial(uuid: str) -> str:
+        ended.wait(30)
+        return ""
+
+    pool = Pool(world.probe, trial=trial, clock=lambda: world.second)
+    pool.look()
+    pool.refuse(UUIDS[:1], "no device of it")
+    world.second += PAUSE_SECONDS
+    thread = threading.Thread(target=pool.keep_looking, args=(stop,))
+    thread.start()
+    try:
+        looks = world.looks
+        wait(lambda: world.looks > looks + 5, "it is looked at", 30)
+        ended.set()
+        wait(lambda: states(pool) == ["free"] * 3, "the trial clears it", 30)
+    finally:
+        ended.set()
+        stop.set()
+        thread.join(30)
 
 
 # ---- random histories ----
@@ -306,11 +440,13 @@ def take(world: World, pool: Pool, held: list[tuple[ExitStack, Lent]], step: tup
             broken = [uuid for uuid in lent.uuids if uuid not in {one.uuid for one in world.gpus.values()}]
             if looks and (broken or not world.driver):
                 assert lent.look()
+            world.second += LENT_SECONDS
             stack.close()
         case ("look",):
             pool.look()
             fit = sum(one.state in ("free", "lent") for one in pool.states())
             assert pool.slots(1) == fit
+            world.second += 1
         case ("wait", float(seconds)):
             world.second += seconds
             pool.try_again()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
 import time
 from collections.abc import Iterator
 
@@ -77,6 +79,22 @@ def test_probe__driver_that_hangs__told_within_the_limit_and_asked_again_once_it
     assert time.monotonic() - began < 60
     machine.change(None, hang=None)
     assert [one.vram_bytes for one in Looks().probe().gpus] == [24 * GIB, 12 * GIB]
+
+
+@pytest.mark.parametrize("said", [b"", b"loading a library\n{}", b"\xff"])
+def test_probe__process_that_says_something_else__no_gpu_and_why(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    monkeypatch.setattr(subprocess.Popen, "communicate", lambda *_, **__: (said, b""))
+    monkeypatch.setattr(subprocess.Popen, "returncode", 0, raising=False)
+    assert Looks().probe().reason == "no NVIDIA driver: the process that asked it said no answer"
+
+
+def test_probe__no_process_can_be_started__says_nothing_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    found = Looks().probe()
+    assert (found.asked, found.answers, found.gpus) == (False, False, ())
 
 
 def test_probe__process_that_a_driver_holds__is_waited_for_by_no_second_one(machine: PlayedMachine) -> None:

@@ -96,6 +96,7 @@ def tables() -> Mapping[str, Any]:
                 "takesGpu": kind.takes_gpu,
                 "webassembly": kind.webassembly,
                 "leastMemory": kind.least_memory,
+                "leastMemoryWithGpus": kind.least_memory_with_gpus,
             }
             for kind in RUNTIMES.values()
         ],

@@ -25,7 +25,8 @@ def parse(record: Mapping[str, Any]) -> GpuProbe:
         return GpuProbe((), reason=UPGRADED, answers=False)
     if "unavailable" in record:
         absent = record.get("code") in NO_DRIVER
-        return GpuProbe((), reason=f"no NVIDIA driver: {record['unavailable']}", answers=False, absent=absent)
+        asked, why = record.get("asked", True), f"no NVIDIA driver: {record['unavailable']}"
+        return GpuProbe((), reason=why, answers=False, asked=asked, absent=absent)
     devices = list(enumerate(record["devices"]))
     driver, cuda = record["driver"], _version(record["cuda"])
     gpus = tuple(_gpu(index, device, driver, cuda) for index, device in devices if "lost" not in device)

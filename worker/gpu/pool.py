@@ -1,40 +1,33 @@
 """The GPUs that a worker gives to jobs: which are free, which are lent, and which can be given to none now, and why.
 
 The machine is looked at before a GPU is lent, every LENT_SECONDS while one is lent or has a fault, and every
-IDLE_SECONDS else. A GPU with a fault is given to nobody until a look finds it well again. Workers of one machine that
-have different homes know of each other's GPUs by locks, which the kernel frees when a process dies.
+IDLE_SECONDS else. A GPU with a fault is given to nobody until a look finds it well again.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from fcntl import LOCK_EX, LOCK_NB, flock
-from pathlib import Path
 from typing import Final
 
 import structlog
 
+from worker.gpu.locks import Locks
 from worker.gpu.port import Fault, GpuInfo, GpuProbe
 
 log = structlog.get_logger("worker.gpu")
 
 LENT_SECONDS: Final = 5.0
 IDLE_SECONDS: Final = 60.0
+PAUSE_SECONDS: Final = 5.0
+MAX_PAUSE_SECONDS: Final = 600.0
+"""After a sandbox did not get a GPU, and the most after many such trials."""
 GONE: Final = "it does not answer, or is not in this machine any more"
 ELSEWHERE: Final = "another worker of this machine has it"
-PAUSE_SECONDS: Final = 60.0
-MAX_PAUSE_SECONDS: Final = 3600.0
-"""After a sandbox did not get a GPU, and the most after many such trials."""
-LOCKS: Final = Path("/run/lock")
 NEXT: Final = "hearth worker doctor"
-
-
 GPU_STATES: Final = ("free", "lent", *Fault)
 
 
@@ -75,6 +68,9 @@ class Lent:
     def __init__(self, pool: Pool, gpus: Sequence[GpuInfo]) -> None:
         self._pool = pool
         self.gpus = tuple(gpus)
+        self.trouble = ""
+        """What went wrong with them since they were lent, "" for nothing. A GPU that is well again has failed its run
+        all the same."""
         self._peaks: dict[str, int] = {}
 
     @property
@@ -82,17 +78,16 @@ class Lent:
         """Return by what names a container gets them."""
         return tuple(gpu.uuid for gpu in self.gpus)
 
-    @property
-    def trouble(self) -> str:
-        """Say what is wrong with them by the last look, "" for nothing."""
-        troubles = self._pool.troubles
-        return "; ".join(f"GPU {gpu.uuid}: {troubles[gpu.uuid].why}" for gpu in self.gpus if gpu.uuid in troubles)
-
     def look(self) -> str:
-        """Look at them now, and say what is wrong with them, "" for nothing."""
-        if self.gpus:
-            self._pool.look()
+        """Look at them now, and say what is or was wrong with them, "" for nothing."""
+        if self.gpus and not self.trouble:
+            self.judge(self._pool.look())
         return self.trouble
+
+    def judge(self, troubles: Mapping[str, Trouble]) -> None:
+        """Note what is wrong with them."""
+        told = [f"GPU {uuid}: {troubles[uuid].why}" for uuid in self.uuids if uuid in troubles]
+        self.trouble = self.trouble or "; ".join(told)
 
     def refuse(self, why: str) -> None:
         """Note that a sandbox did not get them."""
@@ -127,31 +122,35 @@ class Pool:
         self,
         probe: Callable[[], GpuProbe] | None = None,
         *,
-        offered: Callable[[GpuInfo], bool] = lambda gpu: True,
+        offered: Callable[[GpuInfo], str | None] = lambda gpu: "",
         named: Sequence[str] = (),
         trial: Callable[[str], str] = lambda uuid: "",
-        locks: Path | None = None,
+        locks: Locks | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`offered` says of a GPU that is here whether it is what the offer promises, `named` are those that must be
-        here; without a `probe` there are none. `trial` gives a GPU to a sandbox and says what is wrong with that."""
+        """`offered` says what a GPU that is here lacks of what the offer promises, "" for nothing, None for one that no
+        job is to have. `named` are those that must be here; without a `probe` there are none. `trial` gives a GPU to a
+        sandbox and says what is wrong with that."""
         self._probe = probe
         self._offered = offered
-        self._locks = locks or (LOCKS if os.access(LOCKS, os.W_OK) else Path(tempfile.gettempdir()))
-        self._changing = threading.Lock()
-        self._looking = threading.Lock()
+        self._locks = locks
         self._trial = trial
         self._clock = clock
-        self._refusals: dict[str, _Refusal] = {}
+        self._changing = threading.Lock()
+        self._looking = threading.Lock()
+        self._begun = 0
         self._known = set(named)
         self._here: dict[str, GpuInfo] = {}
         self._lent: dict[str, Lent] = {}
-        self._claims: dict[str, int] = {}
+        self._released: set[str] = set()
+        self._refusals: dict[str, _Refusal] = {}
+        self._suspects: dict[str, float] = {}
+        self._seen: Mapping[str, Trouble] = {}
         self.troubles: Mapping[str, Trouble] = {}
         """What keeps GPUs from jobs, by their UUIDs; by "" where nobody knows which there are."""
         self.on_change: Callable[[], None] = lambda: None
 
-    # ---- for the loop ----
+    # ---- for the loop: nothing here waits for a driver ----
 
     def slots(self, per_slot: int) -> int:
         """Return how many slots of so many GPUs each there are, those that are lent included."""
@@ -195,43 +194,58 @@ class Pool:
             self.look()
         with self._changing:
             taken = self._take(count)
-            for gpu in taken.gpus:
-                self._lent[gpu.uuid] = taken
+            self._lent |= dict.fromkeys(taken.uuids, taken)
         try:
             yield taken
         finally:
             with self._changing:
                 for uuid in taken.uuids:
                     del self._lent[uuid]
+                    self._suspects.pop(uuid, None)
+                    self._released.add(uuid)
                     self._release(uuid)
 
     # ---- the look ----
 
     def keep_looking(self, stop: threading.Event) -> None:
-        """Look again and again until told to stop; for a thread of its own."""
+        """Look again and again until told to stop; for a thread of its own. A trial has one besides: it may take
+        minutes, and runs must be looked at meanwhile."""
+        trying: threading.Thread | None = None
         while not stop.wait(LENT_SECONDS if self._lent or self.troubles else IDLE_SECONDS):
             try:
                 self.look()
-                self.try_again()
+                if self._due() and (trying is None or not trying.is_alive()):
+                    trying = threading.Thread(target=self.try_again, name="GPU trial", daemon=True)
+                    trying.start()
             except Exception:  # the top of a thread: without it no fault would be seen any more
                 log.exception("the GPUs could not be looked at")
 
-    def look(self) -> None:
-        """Ask the driver, and note what keeps GPUs from jobs.
+    def look(self) -> Mapping[str, Trouble]:
+        """Ask the driver, note what keeps GPUs from jobs, and return what this look saw; a look that began after the
+        call is as good.
 
-        What a first look finds on GPUs that are lent counts where a second one finds it too: it ends a run.
+        What is seen on a GPU that is lent ends its run once another look sees it too, LENT_SECONDS later.
         """
         if self._probe is None:
-            return
+            return {}
+        asked = self._begun
         with self._looking:
-            found = self._probe()
-            if self._troubled(found):
-                found = self._probe()
+            if self._begun > asked:
+                return self._seen
+            self._begun += 1
             with self._changing:
-                before, self.troubles = self.troubles, self._judge(found)
+                self._released.clear()
+            found = self._probe()
+            with self._changing:
+                before = self.troubles
+                if found.asked:
+                    self._seen = self._judge(found)
+                self.troubles = self._counted(self._seen)
                 for lent in {id(one): one for one in self._lent.values()}.values():
                     lent.note(self._here)
+                    lent.judge(self.troubles)
         self._tell(before)
+        return self._seen
 
     def refuse(self, uuids: Sequence[str], why: str) -> None:
         """Give GPUs to nobody that a sandbox did not get, until a trial has shown that one does."""
@@ -242,18 +256,22 @@ class Pool:
             self.troubles = {**before, **{uuid: Trouble(Fault.ENGINE, why) for uuid in uuids}}
         self._tell(before)
 
-    def try_again(self) -> None:
-        """Try each GPU that a sandbox did not get, once it has rested; what fails again rests longer."""
+    def _due(self) -> list[str]:
+        """Return the GPUs that have rested since a sandbox did not get them."""
         now = self._clock()
         with self._changing:
-            due = [uuid for uuid, one in self._refusals.items() if one.until <= now and uuid in self._here]
+            return [uuid for uuid, one in self._refusals.items() if one.until <= now and uuid in self._here]
+
+    def try_again(self) -> None:
+        """Try each GPU that has rested; what fails again rests longer."""
+        due = self._due()
         for uuid in due:
             why = self._trial(uuid)
             with self._changing:
                 if why:
                     self._rest(uuid, why)
                 else:
-                    del self._refusals[uuid]
+                    self._refusals.pop(uuid, None)
         if due:
             self.look()
 
@@ -262,44 +280,55 @@ class Pool:
         pause = PAUSE_SECONDS if last is None else min(MAX_PAUSE_SECONDS, 2 * last.pause)
         self._refusals[uuid] = _Refusal(why, pause, self._clock() + pause)
 
-    def _troubled(self, found: GpuProbe) -> bool:
-        with self._changing:
-            here = {gpu.uuid: gpu for gpu in found.gpus}
-            return any(uuid not in here or here[uuid].defects for uuid in self._lent)
-
     def _judge(self, found: GpuProbe) -> dict[str, Trouble]:
-        """Note what is here, and return what keeps GPUs from jobs."""
+        """Note what is here, and return what is wrong with it."""
         if not found.answers:
             self._here = {}
             return dict.fromkeys(self._known or {""}, Trouble(Fault.DRIVER, found.reason))
-        self._here = {gpu.uuid: gpu for gpu in found.gpus if gpu.uuid and self._offered(gpu)}
+        lacks = {gpu.uuid: "" if gpu.uuid in self._lent else self._offered(gpu) for gpu in found.gpus if gpu.uuid}
+        self._here = {gpu.uuid: gpu for gpu in found.gpus if lacks.get(gpu.uuid) is not None}
         self._known |= self._here.keys()
         troubles = {uuid: Trouble(Fault.LOST, GONE) for uuid in self._known - self._here.keys()}
         for uuid, gpu in self._here.items():
-            if gpu.defects:
-                troubles[uuid] = Trouble(Fault.SICK, "; ".join(gpu.defects))
-            elif uuid in self._refusals:
-                troubles[uuid] = Trouble(Fault.ENGINE, self._refusals[uuid].why)
-            elif uuid in self._lent:
-                continue
-            elif gpu.users:
-                troubles[uuid] = Trouble(Fault.BUSY, "; ".join(gpu.users))
-            elif not self._claim(uuid):
-                troubles[uuid] = Trouble(Fault.BUSY, ELSEWHERE)
-            else:
-                self._release(uuid)
+            trouble = self._trouble_of(gpu, lacks[uuid] or "")
+            if trouble is not None:
+                troubles[uuid] = trouble
         if not self._known and found.reason:
             troubles[""] = Trouble(Fault.LOST, found.reason)
         return troubles
 
+    def _trouble_of(self, gpu: GpuInfo, lack: str) -> Trouble | None:
+        """Return what is wrong with a GPU that answers, which has less than the offer promises by a `lack`."""
+        if gpu.defects or lack:
+            return Trouble(Fault.SICK, "; ".join([*gpu.defects, *([lack] if lack else [])]))
+        if gpu.uuid in self._refusals:
+            return Trouble(Fault.ENGINE, self._refusals[gpu.uuid].why)
+        # Who used it when this look began may have ended with the job that it was lent to.
+        if gpu.uuid in self._lent or gpu.uuid in self._released:
+            return None
+        if gpu.users:
+            return Trouble(Fault.BUSY, "; ".join(gpu.users))
+        if not self._claim(gpu.uuid):
+            return Trouble(Fault.BUSY, ELSEWHERE)
+        self._release(gpu.uuid)
+        return None
+
+    def _counted(self, seen: Mapping[str, Trouble]) -> dict[str, Trouble]:
+        """Return what counts of what was seen: of a GPU that is lent, what was seen LENT_SECONDS ago as well."""
+        now = self._clock()
+        self._suspects = {uuid: self._suspects.get(uuid, now) for uuid in self._lent if uuid in seen}
+        fresh = {uuid for uuid, since in self._suspects.items() if now - since < LENT_SECONDS}
+        return {uuid: one for uuid, one in seen.items() if uuid not in fresh or one.fault is Fault.ENGINE}
+
     def _tell(self, before: Mapping[str, Trouble]) -> None:
         """Let the log and the loop hear of each change."""
-        if before == self.troubles:
+        now = self.troubles
+        if before == now:
             return
-        for uuid, one in self.troubles.items():
+        for uuid, one in now.items():
             if before.get(uuid) != one:
                 log.warning("a GPU is given to no job", gpu=uuid, reason=one.fault.value, why=one.why, next=NEXT)
-        for uuid in before.keys() - self.troubles.keys():
+        for uuid in before.keys() - now.keys():
             log.info("a GPU is well again", gpu=uuid)
         self.on_change()
 
@@ -311,7 +340,9 @@ class Pool:
     def _take(self, count: int) -> Lent:
         taken: list[GpuInfo] = []
         for gpu in sorted(self._well(), key=lambda gpu: gpu.index):
-            if len(taken) < count and gpu.uuid not in self._lent and self._claim(gpu.uuid):
+            # What a look has seen and does not count yet keeps it from another job all the same.
+            free = gpu.uuid not in self._lent and gpu.uuid not in self._seen
+            if len(taken) < count and free and self._claim(gpu.uuid):
                 taken.append(gpu)
         if len(taken) < count:
             for gpu in taken:
@@ -326,32 +357,8 @@ class Pool:
             raise NoGpuError(f"{count} GPUs are asked, and {free} can be given{why}")
 
     def _claim(self, uuid: str) -> bool:
-        """Lock a GPU against the other workers of this machine; say whether none has it."""
-        path = self._locks / f"hearth-{uuid}.lock"
-        try:
-            descriptor = _opened(path)
-        except OSError as failed:
-            log.warning("other workers of this machine may take the same GPU", gpu=uuid, why=str(failed))
-            return True
-        try:
-            flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        self._claims[uuid] = descriptor
-        return True
+        return self._locks is None or self._locks.take(uuid)
 
     def _release(self, uuid: str) -> None:
-        descriptor = self._claims.pop(uuid, None)
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _opened(path: Path) -> int:
-    """Open a lock's file, which a worker of another user may have made. Raises OSError."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-    with suppress(FileNotFoundError):
-        return os.open(path, flags)
-    with suppress(FileExistsError):  # another worker's, of this moment
-        return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
-    return os.open(path, flags)
+        if self._locks is not None:
+            self._locks.release(uuid)

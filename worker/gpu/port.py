@@ -75,6 +75,8 @@ class GpuProbe:
     reason: str = ""
     answers: bool = True
     """Whether the driver answered at all."""
+    asked: bool = True
+    """Whether the driver was asked: where no process could be started for that, this says nothing of any GPU."""
     absent: bool = False
     """Whether this machine has no driver, so that nobody expects a GPU."""
     lost: tuple[tuple[int, str], ...] = ()

@@ -50,7 +50,7 @@ class Looks:
                 start_new_session=True,
             )
         except OSError as failed:
-            return {"unavailable": f"no process could be started to ask it: {failed.strerror}"}
+            return {"unavailable": f"no process could be started to ask it: {failed.strerror}", "asked": False}
         try:
             said, complaint = child.communicate(timeout=self._seconds)
         except subprocess.TimeoutExpired:
@@ -61,7 +61,10 @@ class Looks:
             lines = complaint.decode("utf-8", "replace").strip().splitlines()
             how = f"signal {-child.returncode}" if child.returncode < 0 else lines[-1] if lines else "no word"
             return {"unavailable": f"its library ended the process that asked it: {how}"}
-        found: Mapping[str, Any] = json.loads(said)
+        try:
+            found: Mapping[str, Any] = json.loads(said)
+        except ValueError:
+            return {"unavailable": "the process that asked it said no answer"}
         return found
 
 

@@ -358,11 +358,12 @@ class DockerRuntime:
     def gpu_refusals(self, uuids: Sequence[str]) -> str:
         """Say why the engine gives containers no GPUs, or not all of these; "" where it may, or does not answer."""
         from docker.errors import DockerException
+        from requests.exceptions import RequestException
 
         try:
             with self._connect() as api:
                 return no_gpus(api.version(), api.info(), uuids)[0]
-        except DockerException:
+        except (DockerException, RequestException):
             return ""
 
     def try_gpu(self, uuid: str) -> str:
@@ -530,12 +531,13 @@ class _Run:
         """Name whose doing it is that the engine did not start a container: what it says is known, or it is asked again
         with a program of ours."""
         result = name_start_failure(_first_line(failed), self._request.command, volumes)
-        if result.status is not RunStatus.BROKEN:
+        if self._request.gpus and not starts_ours(self._api, config):
+            # Whatever a hook of the GPU's says, it is this machine's.
+            if starts_ours(self._api, without_gpus(config)):
+                return RunResult(RunStatus.GPU_REFUSED, f"the engine gives a container no GPU: {_first_line(failed)}")
             return result
-        if starts_ours(self._api, config):
+        if result.status is RunStatus.BROKEN and (self._request.gpus or starts_ours(self._api, config)):
             return RunResult(RunStatus.IMAGE_MISSING, NO_PLACE)
-        if self._request.gpus and starts_ours(self._api, without_gpus(config)):
-            return RunResult(RunStatus.GPU_REFUSED, f"the engine gives a container no GPU: {_first_line(failed)}")
         return result
 
     def _read(self, stream: Iterable[tuple[bytes | None, bytes | None]]) -> None:
@@ -577,9 +579,12 @@ def _refusal(request: RunRequest) -> RunResult | None:
         guest_env(request)
     except HearthError as refused:
         return RunResult(RunStatus.BAD_INPUT, refused.message)
-    if request.limits.memory_bytes < DOCKER.least_memory:
-        asked, least = format_size(request.limits.memory_bytes), format_size(DOCKER.least_memory)
-        return RunResult(RunStatus.BAD_INPUT, f"resources.memory is {asked}, and a container has {least} at least")
+    # The hooks that give a GPU run in the container's memory: what kills them must not look like the GPU's fault.
+    least = DOCKER.least_memory_with_gpus if request.gpus else DOCKER.least_memory
+    if request.limits.memory_bytes < least:
+        asked = format_size(request.limits.memory_bytes)
+        what = f"a container{' with GPUs' if request.gpus else ''} has {format_size(least)} at least"
+        return RunResult(RunStatus.BAD_INPUT, f"resources.memory is {asked}, and {what}")
     return None
 
 

@@ -27,12 +27,14 @@ from hearth.storage.stores import FolderStore, MemoryStore, open_store
 from tests.storage.test_unixfs import SHARD, put
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs, label
+from tests.worker.test_gpu_pool import World
 from worker.attempt import executor, folder, sandbox, supply, upload
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
 from worker.attempt.folder import folders_in
 from worker.attempt.task import Bounds, Notice, Task
 from worker.decide import MAX_TRIES, LeaseKey
+from worker.gpu.pool import LENT_SECONDS, Pool
 from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
@@ -556,6 +558,27 @@ def test_hand_in__lease_lost_meanwhile__ends_without_a_result(rig: Rig, hung: Hu
     rig.executor.stop(KEY, "the lease is gone")
     assert rig.finished().phase is Phase.ENDED
     assert not rig.executor.hand_in(KEY, 600, 0)
+
+
+def test_run__gpu_that_fails_and_is_well_again__is_this_machines_fault_and_no_result(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run was ended for it: what there was by then would be paid as what a submitter cancelled."""
+    world, clock = World(), [0.0]
+    pool = rig.means.gpus = Pool(world.probe, clock=lambda: clock[0])
+    lend = pool.lent
+    monkeypatch.setattr(pool, "lent", lambda _: lend(1))  # as a container's: a module has none
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("spin")), 600, 1.0))
+    wait(lambda: (rig.home / "jobs" / str(KEY) / "out" / "done").is_file())
+    gone = world.gpus.pop(0)
+    for _ in range(2):
+        pool.look()
+        clock[0] += LENT_SECONDS
+    world.gpus[0] = gone
+    entry = rig.finished()
+    assert entry.phase is Phase.BROKEN and gone.uuid in entry.detail
+    pool.look()
+    assert [one.state for one in pool.states()] == ["free"] * 3
 
 
 @pytest.mark.parametrize(("seconds", "margin", "kept"), [(120, 30, 30), (120, 100, 40), (3, 30, 2.5), (0, 30, 2.5)])

@@ -105,6 +105,36 @@ def test_run__spec_that_is_broken__is_the_machines_fault_and_seen_by_the_trial_u
     assert RUNTIME.try_gpu(first) == "" and run(tmp_path, "true", first).status is RunStatus.OK
 
 
+def test_run__hook_that_says_what_an_engine_says_of_a_program__is_the_machines_fault(
+    machine: PlayedMachine, tmp_path: Path
+) -> None:
+    hook = machine.folder / "hook"
+    hook.write_text("#!/bin/sh\necho 'exec: \"ldconfig\": executable file not found in $PATH' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    machine.publish(hooked(machine.spec(), str(hook)))
+    result = run(tmp_path, "true", machine.cards[0].uuid)
+    assert result.status is RunStatus.GPU_REFUSED, result
+
+
+def test_run__too_little_memory_for_what_gives_a_gpu__is_refused_before_the_engine_is_asked(
+    machine: PlayedMachine, tmp_path: Path
+) -> None:
+    """What a cheat gains: nothing. The hooks were killed in the job's memory, and the GPU rested for it."""
+    asked = request(tmp_path, "true", machine.cards[0].uuid, memory=(64 << 20) - 1)
+    result = RUNTIME.run(asked, threading.Event())
+    assert result.status is RunStatus.BAD_INPUT and "a container with GPUs has 64MiB at least" in result.detail, result
+
+
+def test_gpu_refusals__engine_that_does_not_answer__says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from requests.exceptions import ReadTimeout
+
+    def late() -> None:
+        raise ReadTimeout
+
+    monkeypatch.setattr(RUNTIME, "_connect", late)
+    assert RUNTIME.gpu_refusals(["GPU-1"]) == ""
+
+
 def test_run__program_that_the_image_lacks__is_the_jobs_fault_with_a_gpu_too(
     machine: PlayedMachine, tmp_path: Path
 ) -> None:

@@ -173,10 +173,10 @@ function resources(spec: JobSpec): Problem[] {
     ...sized(need.memory, mostMemoryGib, ["resources", "memory"]),
     ...sized(need.disk, mostDiskGib, ["resources", "disk"]),
   );
-  const least = BigInt(kind.leastMemory);
+  const least = BigInt(need.gpu.count > 0 ? kind.leastMemoryWithGpus : kind.leastMemory);
   if (parseSize(need.memory) > 0n && parseSize(need.memory) < least) {
     const size = formatSize(least);
-    const message = `${need.memory} is less than the ${size} with which ${kind.title} starts a program`;
+    const message = `${need.memory} is less than the ${size} with which ${kind.title} starts a program${need.gpu.count > 0 ? " with GPUs" : ""}`;
     problems.push(problem(["resources", "memory"], message, `write memory: "${size}", or more`));
   }
   problems.push(...rules.regions(need.regions, ["resources", "regions"]));

@@ -255,6 +255,7 @@ export const RUNTIMES = [
     takesGpu: false,
     webassembly: true,
     leastMemory: 1,
+    leastMemoryWithGpus: 1,
   },
   {
     name: "docker",
@@ -266,6 +267,7 @@ export const RUNTIMES = [
     takesGpu: true,
     webassembly: false,
     leastMemory: 6291456,
+    leastMemoryWithGpus: 67108864,
   },
 ] as const;
 
