@@ -76,7 +76,7 @@ NO_PLACE = (
 ENGINE_SECONDS = 60
 KILLED = 137
 """The exit status of what SIGKILL ended."""
-OOM_SECONDS, OOM_LOOKS = 4.0, 16
+OOM_SECONDS, OOM_LOOKS = 10.0, 20
 """How long an engine is asked whether a memory limit ended a container, and how often."""
 EVENTS_SECONDS = 2
 """How long an engine is asked for a death that it has not told of."""

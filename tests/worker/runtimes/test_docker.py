@@ -583,7 +583,7 @@ def test_run__image_that_takes_the_outputs_away__refused_or_overridden(
         assert "VOLUME that no sandbox" in result.detail or "the image has a link at /out" in result.detail
     monkeypatch.setattr(docker_images, "image_fault", lambda config: "")  # control: each without what refuses it
     monkeypatch.setattr(subject, "volumes_of", lambda config: tuple(config.get("Volumes") or ()))
-    monkeypatch.setattr(subject, "place_fault", lambda look, volumes: "")
+    monkeypatch.setattr(subject, "place_fault", lambda *_: "")
     result, kept = outputs()
     # A newer engine mounts its own folders last.
     assert result.status is RunStatus.OK
@@ -611,7 +611,7 @@ def test_run__volume_that_no_sandbox_has__is_the_images_doing(
     if IN_GVISOR and volume in ("/proc", "/in/x"):
         return  # it would mount there too
     monkeypatch.setattr(docker_images, "refuse_image", lambda *_: None)  # control
-    monkeypatch.setattr(subject, "place_fault", lambda look, volumes: "")
+    monkeypatch.setattr(subject, "place_fault", lambda *_: "")
     monkeypatch.setattr(
         subject, "name_start_failure", lambda message, *_, plain=subject.name_start_failure: plain(message)
     )

@@ -62,7 +62,7 @@ def runtime() -> DockerRuntime:
 @pytest.fixture(autouse=True)
 def calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Allow every call: our list refuses the first trick before a disk sees it, and each wall stands by itself."""
-    monkeypatch.setattr(docker_request, "seccomp_profile", lambda: "unconfined")
+    monkeypatch.setattr(docker_request, "seccomp_profile", lambda **_: "unconfined")
 
 
 @pytest.fixture(scope="module")
