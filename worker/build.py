@@ -455,19 +455,18 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
     """Return the GPUs that a worker gives to jobs, looked at once; none where its node offers none."""
     if not node.offer.gpu_count:
         return Pool()
-    wish = settings.offer.gpus
-    named = wish if isinstance(wish, tuple) else ()
-    offered = partial(promised_gpu, settings.offer, node.offer)
-    docker = runtimes.get(DOCKER.name)
-    if not isinstance(docker, DockerRuntime):
-        pool = Pool(probing.probe, offered=offered, named=named, locks=Locks())
-        pool.look()
-        return pool
-    pool = Pool(probing.probe, offered=offered, named=named, trial=docker.try_gpu, locks=Locks())
+    wish, docker = settings.offer.gpus, runtimes.get(DOCKER.name)
+    engine = docker if isinstance(docker, DockerRuntime) else None
+    pool = Pool(
+        probing.probe,
+        offered=partial(promised_gpu, settings.offer, node.offer),
+        named=wish if isinstance(wish, tuple) else (),
+        trial=engine.try_gpu if engine is not None else lambda uuid: "",
+        locks=Locks(),
+    )
     pool.look()
-    uuids = [one.uuid for one in pool.states() if one.uuid]
-    if why := docker.gpu_refusals(uuids):
-        pool.refuse(uuids, why)
+    if engine is not None and (why := engine.gpu_refusals(pool.uuids)):
+        pool.refuse(pool.uuids, why)
     return pool
 
 
@@ -582,7 +581,7 @@ def _introduce(settings: Settings, network: Network, node: Node, runtimes: Mappi
 
 def _stand_beside(home: Path, node: Node, gpus: Pool) -> None:
     """Name this worker's share of the machine, and warn where it and the other workers promise more than there is."""
-    share, user_home = share_of(home, node.offer, [one.uuid for one in gpus.states() if one.uuid]), _user_home()
+    share, user_home = share_of(home, node.offer, gpus.uuids), _user_home()
     announce(user_home, share)
     for text in overbooked(share, others(user_home, home), room_of(home)):
         log.warning("this machine is promised twice", what=text, fix="hearth worker doctor")

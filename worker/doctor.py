@@ -44,7 +44,7 @@ from worker.gpu import probing
 from worker.gpu.port import GpuInfo
 from worker.home import is_running
 from worker.machine import others, overbooked, room_of, share_of
-from worker.registered import UPDATE, differences, gateway_differences
+from worker.registered import differences, gateway_differences
 from worker.runtimes import oci, walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, profile_walls
@@ -52,6 +52,7 @@ from worker.runtimes.wasm import WasmRuntime
 from worker.selftest import try_gpus
 from worker.settings import (
     MEND_CODE,
+    UPDATE,
     Accept,
     Settings,
     chosen_gpus,
@@ -222,7 +223,7 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     rows.sort(key=lambda row: int(row.name.removeprefix("gpu ")))
     gone = sorted(set(wish) - {item.uuid for item in found.gpus})
     rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
-    usable = [one for one in found.gpus if not one.defects and (not one.users or one.uuid in lent)]
+    usable = [one for one in found.gpus if not one.problems_but(lent)]
     rows += _look_at_shares(settings, usable)
     return [*rows, _look_at_toolkit(chain_id)]
 

@@ -17,7 +17,7 @@ from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.types import JobId, Node
 from hearth.protocol.units import Asset, format_amount
 from worker.attempt.intake import UNASKED
-from worker.decide import OWN, Action, Reason, Skip
+from worker.decide import NO_GPU, OWN, Action, Reason, Skip
 from worker.disk import Disk
 from worker.metrics import WorkerMetrics
 from worker.mode import read_mode
@@ -30,12 +30,9 @@ log = structlog.get_logger("worker")
 GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
 OWNER_NEXT: Final = "where that owner is yours, set account.payout to it in worker.toml, then hearth worker start"
 STORE_NEXT: Final = "hearth worker doctor; it is tried again by itself"
-_TOLD: Final = frozenset(
-    {
-        *(Reason.OTHER_OWNER, Reason.NOT_READY, Reason.DISK_FULL, Reason.STORE_DOWN, Reason.GAS_CAPPED),
-        *(Reason.GPU_DRIVER, Reason.GPU_LOST, Reason.GPU_SICK, Reason.GPU_ENGINE, Reason.GPU_BUSY),
-    }
-)
+_TOLD: Final = NO_GPU | {
+    *(Reason.OTHER_OWNER, Reason.NOT_READY, Reason.DISK_FULL, Reason.STORE_DOWN, Reason.GAS_CAPPED),
+}
 """Holds of which the log hears more elsewhere."""
 
 

@@ -713,8 +713,9 @@ class Worker:
         metrics.stake_short.set(self._holds.tell_stake(node, minimum, asset_of(self._market.network)))
         metrics.attempts_running.set(sum(work.stage is Stage.WORKING for work in self._executor.active()))
         metrics.slots_lost.set(max(0, node.offer.slots - min(self.told.config.max_slots, self._slots(node)[0])))
+        gpus = self._executor.gpus.states()
         for state in GPU_STATES:
-            metrics.gpus.labels(state).set(sum(one.state == state for one in self._executor.gpus.states()))
+            metrics.gpus.labels(state).set(sum(one.state == state for one in gpus))
         metrics.runtimes_lost.set(
             sum(
                 bool(node.offer.runtimes & kind.flag)
@@ -737,7 +738,7 @@ class Worker:
             active=self._executor.active(),
             pending=self._outbox.pending(),
             gateways=self._own_gateways(),
-            gpus=self._executor.gpus.states(),
+            gpus=gpus,
         )
         self._write_status("working" if working else "waiting", facts)
 

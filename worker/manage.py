@@ -559,7 +559,7 @@ def selftest(config: AnyPath | None = None) -> Selftest:
     settings = None if config is None else load(path_of(config))
     runtime = DockerRuntime() if settings is None else docker_of(settings)
     lent = frozenset() if settings is None else lent_gpus(settings.home)
-    gpus = [one for one in probing.probe().gpus if not one.problems or (one.uuid in lent and not one.defects)]
+    gpus = [one for one in probing.probe().gpus if not one.problems_but(lent)]
     if settings is not None:
         gpus = [one for one in gpus if settings.offer.gpus == "all" or one.uuid in settings.offer.gpus]
     tried = try_gpus(runtime, gpus, lent) if gpus and runtime.available()[0] else []

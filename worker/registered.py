@@ -12,9 +12,7 @@ from hearth.protocol.types import Node, Offer
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import Asset, format_rate, show_rate
 from hearth.protocol.zones import ZONES
-from worker.settings import OfferSettings
-
-UPDATE = "hearth worker update"
+from worker.settings import UPDATE, OfferSettings
 
 
 def differences(wish: OfferSettings, offer: Offer, node: Node, asset: Asset) -> list[tuple[str, str]]:

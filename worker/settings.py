@@ -110,7 +110,7 @@ def _oci_runtime(text: str) -> str:
     return text
 
 
-UPDATE_OFFER: Final = "hearth worker update"
+UPDATE: Final = "hearth worker update"
 
 
 class Account(Section):
@@ -478,18 +478,14 @@ def chosen_gpus(wish: OfferSettings, found: GpuProbe, lent: Collection[str] = ()
     if wish.gpus == "none":
         return ()
     if wish.gpus == "all":
-        return tuple(gpu for gpu in found.gpus if not _problems(gpu, lent))
+        return tuple(gpu for gpu in found.gpus if not gpu.problems_but(lent))
     here = {gpu.uuid: gpu for gpu in found.gpus}
     for uuid in wish.gpus:
         if uuid not in here:
             raise _refuse("offer.gpus", f"{uuid} is not on this machine ({found.reason or ', '.join(here)})")
-        if problems := _problems(here[uuid], lent):
+        if problems := here[uuid].problems_but(lent):
             raise _refuse("offer.gpus", f"{uuid}: {'; '.join(problems)}")
     return tuple(here[uuid] for uuid in wish.gpus)
-
-
-def _problems(gpu: GpuInfo, lent: Collection[str]) -> tuple[str, ...]:
-    return gpu.defects if gpu.uuid in lent else gpu.problems
 
 
 def promised_gpu(wish: OfferSettings, offer: Offer, gpu: GpuInfo) -> str | None:
@@ -501,10 +497,10 @@ def promised_gpu(wish: OfferSettings, offer: Offer, gpu: GpuInfo) -> str | None:
     if wish.gpus == "none" or (wish.gpus != "all" and gpu.uuid not in wish.gpus):
         return None
     if gpu.tier < offer.tier:
-        return f"it is of tier {gpu.slug}, and the offer promises better: {UPDATE_OFFER}"
+        return f"it is of tier {gpu.slug}, and the offer promises better: {UPDATE}"
     has = vram_gib(gpu.vram_bytes)
     if has < offer.vram_gib:
-        return f"it has {has} GiB of memory, and the offer promises {offer.vram_gib}: {UPDATE_OFFER}"
+        return f"it has {has} GiB of memory, and the offer promises {offer.vram_gib}: {UPDATE}"
     return ""
 
 

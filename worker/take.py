@@ -22,6 +22,7 @@ from worker.build import build
 from worker.decide import (
     AHEAD,
     HELD,
+    NO_GPU,
     ON_ITS_WAY,
     Config,
     LeaseKey,
@@ -64,7 +65,8 @@ _LATER: Final = (
     ),
     *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.STORE_DOWN, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.AWAITS_PARENTS, Reason.NOT_NEXT),
-    *(Reason.RETRY_LATER, Reason.GPU_BUSY, Reason.GPU_DRIVER, Reason.GPU_ENGINE, Reason.GPU_LOST, Reason.GPU_SICK),
+    Reason.RETRY_LATER,
+    *NO_GPU,
 )
 """Reasons that may pass by themselves."""
 

@@ -42,8 +42,8 @@ class Means:
 
     `label` starts the name of every sandbox of this worker, so that a restart finds what an earlier process left.
     `keep_seconds` is how long results stay after their lease has ended, which the report promises. `stores_here` says
-    that results are stored on the disk of the folders; `machine` is what reports say of this
-    machine, beside the GPUs that an attempt had. `gateways` are
+    that results are stored on the disk of the folders; `machine` is what reports say of this machine, beside the
+    GPUs that an attempt had. `gateways` are
     those that a node names for what it made, of which this machine's own are meant on a `local` chain alone.
     """
 

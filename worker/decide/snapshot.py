@@ -81,12 +81,14 @@ class Reason(StrEnum):
     AWAITS_TURN = "awaits_turn"
 
 
-BEATS_ON: Final = frozenset(
-    {
-        *(Reason.DISK_FULL, Reason.STORE_DOWN, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED),
-        *(Reason.GPU_DRIVER, Reason.GPU_LOST, Reason.GPU_SICK, Reason.GPU_ENGINE, Reason.GPU_BUSY),
-    }
+NO_GPU: Final = frozenset(
+    {Reason.GPU_DRIVER, Reason.GPU_LOST, Reason.GPU_SICK, Reason.GPU_ENGINE, Reason.GPU_BUSY},
 )
+"""Why a slot has no GPU that jobs can have."""
+
+BEATS_ON: Final = NO_GPU | {
+    *(Reason.DISK_FULL, Reason.STORE_DOWN, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED),
+}
 """The holds in which an idle node beats all the same: its owner did not wish them, and silence would cost it a fee."""
 
 OWN: Final = frozenset(

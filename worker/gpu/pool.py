@@ -171,6 +171,11 @@ class Pool:
         with self._changing:
             return [self._state(uuid) for uuid in sorted({*self._here, *self.troubles})]
 
+    @property
+    def uuids(self) -> list[str]:
+        """Return the GPUs that are known, well or not."""
+        return [one.uuid for one in self.states() if one.uuid]
+
     def _state(self, uuid: str) -> GpuState:
         trouble = self.troubles.get(uuid)
         name = self._here[uuid].name if uuid in self._here else ""

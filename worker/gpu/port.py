@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -64,6 +65,10 @@ class GpuInfo:
     def problems(self) -> tuple[str, ...]:
         """Return every reason not to give it to a job now; none means that it is fit."""
         return self.defects + self.users
+
+    def problems_but(self, lent: Collection[str]) -> tuple[str, ...]:
+        """Return the same, where jobs of this worker have the GPUs that are `lent`: who uses these is no problem."""
+        return self.defects if self.uuid in lent else self.problems
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from hearth.base.text import brief, plain
 from hearth.jobfile.image_config import no_volume
+from worker.runtimes.docker_request import SCRATCH
 
 OURS: Final = ("/in", "/job", "/out", "/tmp")
-TEMPORARY: Final = ("/tmp", "/scratch")
+TEMPORARY: Final = ("/tmp", SCRATCH)
 ENGINES: Final = ("/dev", "/etc", "/proc", "/sys")
 """Below these the engine mounts by itself."""
 SYMLINK: Final = 1 << 27
