@@ -75,7 +75,7 @@ def _node(draw: random.Random, kind: Kind, number: int) -> Node:
         operator=f"0x{number + 0x20000:040x}",
         stake=5 * COIN + number,
         offer=Offer(
-            runtimes=Runtime.WASM | Runtime.DOCKER | Runtime.GPU,
+            runtimes=Runtime.WASM | Runtime.DOCKER | Runtime.NVIDIA,
             tier=tier,
             gpu_count=1,
             vram_gib=vram,
@@ -104,7 +104,7 @@ def _job(draw: random.Random, kind: Kind) -> Job:
         salt=draw.randrange(1 << 96),
         spec=draw.randbytes(32),
         needs=Needs(
-            runtimes=Runtime.DOCKER | Runtime.GPU if gpu else Runtime.WASM,
+            runtimes=Runtime.DOCKER | Runtime.NVIDIA if gpu else Runtime.WASM,
             tier=tier if gpu else 0,
             gpu_count=1 if gpu else 0,
             vram_gib=vram if gpu else 0,

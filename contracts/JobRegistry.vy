@@ -44,7 +44,8 @@ import reasons
 PROTOCOL_VERSION: constant(uint256) = 1
 NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
-MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
+MAX_PARENTS: constant(uint256) = 15
+MAX_PARENT_WORDS: constant(uint256) = MAX_PARENTS + 1  # the conditions and the ids
 MAX_BATCH: constant(uint256) = 64
 MAX_EXTENSIONS: constant(uint256) = 3
 MAX_RESUMED: constant(uint256) = 8  # checkpoints that one result pays
@@ -67,7 +68,7 @@ CHAIN_ID: immutable(uint256)  # part of every id; a chain that changes its own m
 posted: public(reentrant(uint256))
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
 # unit key -> best proposal while OPEN, seconds of the last checkpoint while RUNNING, result digest from SUBMITTED
-_seconds: HashMap[bytes32, uint256]
+_second_words: HashMap[bytes32, uint256]
 _accused: HashMap[bytes32, uint256]  # unit key -> its last decline: packing.ACCUSED_NODE_SHIFT ..; see UNIT_ACCUSED
 
 # Unit key -> attempt -> the checkpoint that a lost lease left: packing.KEPT_SECONDS_SHIFT ..
@@ -116,7 +117,7 @@ def __init__(escrow: IEscrow, nodes: INodeRegistry, rules: IRules, treasury: add
 
 @external
 @payable
-def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> bytes32:
+def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENT_WORDS]) -> bytes32:
     """
     @notice Post a job and lock its funding, exactly: leases x (price + attempts x keeper fee), and with parents one
             keeper fee more, for its unlock.
@@ -242,7 +243,7 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
         reasons._refuse(reasons.JOBS_NO_PROPOSAL)
     if block.timestamp < mark:
         reasons._refuse(reasons.JOBS_WINDOW_OPEN)
-    best: uint256 = self._seconds[u.key]
+    best: uint256 = self._second_words[u.key]
     node: uint256 = (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK
     rate: uint256 = (u.word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK
     u.word = (u.word | packing.UNIT_ACKED) + (1 << packing.UNIT_TIPS_SHIFT)
@@ -287,9 +288,9 @@ def checkpoint(job_id: bytes32, index: uint256, root: bytes32):
     if msg.sender != staticcall NODES.operator_of(u.node, skip_contract_check=True):
         reasons._refuse(reasons.NODES_NOT_OPERATOR)
     seconds: uint256 = block.timestamp - ((u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
-    if u.word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._seconds[u.key]:
+    if u.word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._second_words[u.key]:
         reasons._refuse(reasons.JOBS_CHECKPOINT_RANGE)
-    self._seconds[u.key] = seconds
+    self._second_words[u.key] = seconds
     log IJobRegistry.Checkpointed(job_id=u.job_id, index=index, node=u.node, word=u.word, seconds=seconds, root=root)
 
 
@@ -459,7 +460,7 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     if mark == 0:
         mark = block.timestamp + window
     else:
-        best: uint256 = self._seconds[u.key]
+        best: uint256 = self._second_words[u.key]
         if (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK == node:
             reasons._refuse(reasons.JOBS_BEST_ALREADY)
         if rank <= (best >> packing.BEST_KEY_SHIFT) & packing.BEST_KEY_MASK:
@@ -479,7 +480,7 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
         | (rate << packing.UNIT_RATE_SHIFT)
         | (mark << packing.UNIT_MARK_SHIFT)
     )
-    self._seconds[u.key] = proposal
+    self._second_words[u.key] = proposal
     self._words[u.key] = u.word
     log IJobRegistry.Proposed(job_id=u.job_id, index=u.index, node=node, word=u.word, best=proposal)
 
@@ -592,7 +593,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
 
 @external
 @reentrant
-def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], payee: address):
+def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENT_WORDS], payee: address):
     """
     @notice Open a job whose parents have all ended as asked, or refund one of whose parents ended otherwise.
     @param parents As posted.
@@ -712,7 +713,7 @@ def load(job_id: bytes32, index: uint256) -> (uint256, uint256, uint256, uint256
     key: bytes32 = job_id
     if word & packing.UNIT_STATE_MASK == packing.STATE_HEADER:
         key = keccak256(abi_encode(job_id, index))
-    return word, self._words[key], self._seconds[key], self._accused[key]
+    return word, self._words[key], self._second_words[key], self._accused[key]
 
 
 # ---- INTERNAL: units ----
@@ -803,7 +804,7 @@ def _with_lapse(key: bytes32, word: uint256, policy: uint256) -> uint256:
     """
     if not leases._has_lapsed(word, policy, block.timestamp):
         return word
-    return leases._drop(word, self._seconds[key])
+    return leases._drop(word, self._second_words[key])
 
 
 @internal
@@ -871,7 +872,7 @@ def _begin(
     if limits & packing.LIMITS_CHECKPOINT_EVERY_LANE != 0:
         started |= packing.UNIT_RESUMABLE
         # The proposal that lies there would be read as a checkpoint.
-        self._seconds[u.key] = 0
+        self._second_words[u.key] = 0
     self._words[u.key] = started
     log IJobRegistry.Started(job_id=u.job_id, index=u.index, node=node, word=started, session_key=session_key)
 
@@ -905,7 +906,7 @@ def _with_result(u: Unit, result: bytes32, outcome: uint256, used: uint256) -> u
     if used > packing.UNIT_SECONDS_MASK or (used == 0) != (u.word & packing.UNIT_FUEL == 0):
         reasons._refuse(reasons.JOBS_USED_RANGE)
     if u.word & packing.UNIT_STORE != 0:
-        self._seconds[u.key] = convert(result, uint256)
+        self._second_words[u.key] = convert(result, uint256)
     return (
         (u.word & ~(packing.UNIT_STATE_LANE | packing.UNIT_OUTCOME_LANE | packing.UNIT_MARK_LANE))
         | packing.STATE_SUBMITTED
@@ -942,7 +943,7 @@ def _lose(terms: IJobRegistry.Terms, u: Unit) -> (uint256, uint256):
     if self._may_reopen(terms, u):
         if u.word & packing.UNIT_RESUMABLE != 0:
             attempt: uint256 = (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK
-            seconds: uint256 = self._seconds[u.key]
+            seconds: uint256 = self._second_words[u.key]
             if seconds != 0:
                 resumed: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
                 self.checkpoints[u.key][attempt] = (
@@ -994,7 +995,7 @@ def _refund_less(refund: uint256, submitter: uint256, reward: uint256, payee: ad
 
 @view
 @internal
-def _fails(parents_hash: bytes32, parents: DynArray[bytes32, MAX_PARENTS]) -> bool:
+def _fails(parents_hash: bytes32, parents: DynArray[bytes32, MAX_PARENT_WORDS]) -> bool:
     """
     @notice Read how a job's parents have ended; refused while none ended otherwise than asked, and one has not ended.
     @param parents As posted: the conditions, two bits for each parent, then the parents' ids.

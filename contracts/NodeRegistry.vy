@@ -58,7 +58,7 @@ VRAM_SHORT: constant(uint256) = 9
 CORES_SHORT: constant(uint256) = 10
 RAM_SHORT: constant(uint256) = 11
 DISK_SHORT: constant(uint256) = 12
-TIER_LOW: constant(uint256) = 13
+OTHER_TIER: constant(uint256) = 13
 ZONE_BARRED: constant(uint256) = 14
 PRICE_HIGH: constant(uint256) = 15
 ON_PROBATION: constant(uint256) = 16
@@ -992,6 +992,9 @@ def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, 
     held: uint256 = ((offer & packing.OFFER_SIZES) | packing.OFFER_GUARDS) - (ask.needs & packing.NEEDS_SIZES)
     if held & packing.OFFER_GUARDS != packing.OFFER_GUARDS:
         return self._short_size(held)
+    # What is left of the tier's lane is how much better it is.
+    if ask.needs & packing.NEEDS_EXACT != 0 and held & packing.OFFER_TIER_MASK != 0:
+        return OTHER_TIER
     zones: uint256 = (ask.needs >> packing.NEEDS_ZONE_MASK_SHIFT) & packing.NEEDS_ZONE_MASK_MASK
     # lanes: the mask has one bit for each zone
     if zones != 0 and (zones >> ((offer >> packing.OFFER_ZONE_SHIFT) & packing.OFFER_ZONE_MASK)) & 1 == 0:
@@ -1022,7 +1025,7 @@ def _short_size(held: uint256) -> uint256:
         return RAM_SHORT
     if held & packing.OFFER_GUARD_DISK_GIB == 0:
         return DISK_SHORT
-    return TIER_LOW
+    return OTHER_TIER
 
 
 @pure

@@ -26,8 +26,8 @@ import packing
 import reasons
 
 PROTOCOL_VERSION: constant(uint256) = 1
-MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
-MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
+MAX_PARENTS: constant(uint256) = 15
+MAX_PARENT_WORDS: constant(uint256) = MAX_PARENTS + 1  # the conditions and the ids
 PAUSE_TIME: constant(uint256) = 7 * 86400
 PAUSE_EVERY: constant(uint256) = 30 * 86400  # from the beginning of one pause to the next
 POLICY_GRACE: constant(uint256) = 86400  # a replaced policy is taken this long, and none is replaced sooner
@@ -189,7 +189,7 @@ def accept_governor():
 @view
 @external
 @reentrant
-def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> (uint256, uint256):
+def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENT_WORDS]) -> (uint256, uint256):
     """
     @notice Say what a job costs to post now; reverts with what is wrong about its terms.
     @return (the job's first word, funding in base units: leases x (price + attempts x keeper fee), with parents one
@@ -401,7 +401,7 @@ def _check_judged(terms: IJobRegistry.Terms):
 
 @pure
 @internal
-def _check_parents(hashed: bytes32, parents: DynArray[bytes32, MAX_PARENTS]):
+def _check_parents(hashed: bytes32, parents: DynArray[bytes32, MAX_PARENT_WORDS]):
     """
     @notice What a slip would make wait in vain, and be refunded for a fee, is refused.
     """
@@ -411,7 +411,7 @@ def _check_parents(hashed: bytes32, parents: DynArray[bytes32, MAX_PARENTS]):
     if count < 2:
         reasons._refuse(reasons.JOBS_PARENTS_RANGE)
     conditions: uint256 = convert(parents[0], uint256)
-    for i: uint256 in range(MAX_WORDS):
+    for i: uint256 in range(MAX_PARENTS):
         if i == count - 1:
             break
         # lanes: the parent's two bits

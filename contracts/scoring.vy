@@ -48,7 +48,7 @@ def _score(needs: uint256, ceiling: uint256, rate: uint256, offer: uint256, hot:
     price: uint256 = (ceiling - rate) * BPS // ceiling
 
     tier: uint256 = 0
-    gap: uint256 = 2500 * ((offer & packing.OFFER_TIER_MASK) - (needs & packing.NEEDS_TIER_MASK))
+    gap: uint256 = 100 * ((offer & packing.OFFER_TIER_MASK) - (needs & packing.NEEDS_TIER_MASK))
     if gap < BPS:
         tier = BPS - gap
     vram: uint256 = self._share(
@@ -68,7 +68,8 @@ def _score(needs: uint256, ceiling: uint256, rate: uint256, offer: uint256, hot:
     near: uint256 = BPS
     if (needs >> packing.NEEDS_ZONE_MASK_SHIFT) & packing.NEEDS_ZONE_MASK_MASK != 0:
         near = BPS - 666 * self._distance(
-            needs >> packing.NEEDS_HOME_SHIFT, (offer >> packing.OFFER_ZONE_SHIFT) & packing.OFFER_ZONE_MASK
+            (needs >> packing.NEEDS_HOME_SHIFT) & packing.NEEDS_HOME_MASK,
+            (offer >> packing.OFFER_ZONE_SHIFT) & packing.OFFER_ZONE_MASK,
         )
 
     load: uint256 = 300 * (

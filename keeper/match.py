@@ -62,6 +62,9 @@ def candidates(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = (
     if needs.runtimes:
         runs = column["runtimes"] & int(needs.runtimes) == int(needs.runtimes)
         mask = runs if mask is None else np.logical_and(mask, runs, out=mask)
+    if needs.exact:
+        this = column["tier"] == needs.tier
+        mask = this if mask is None else np.logical_and(mask, this, out=mask)
     if needs.zone_mask:
         near = _zones(needs.zone_mask)[column["zone"]]
         mask = near if mask is None else np.logical_and(mask, near, out=mask)
@@ -101,7 +104,7 @@ def scores(nodes: Nodes, ask: Ask, rows: I64) -> I64:
     hardware += _size_share(needs.ram_gib, column["ram_gib"][rows])
     hardware += _size_share(needs.cores, column["cores"][rows])
     gap = column["tier"][rows].astype(np.int64) - needs.tier
-    hardware += 2 * np.maximum(0, BPS - 2_500 * gap)
+    hardware += 2 * np.maximum(0, BPS - 100 * gap)
     total += 2_000 * (hardware >> 3)
     if needs.zone_mask:
         distance = np.array([zone_distance(needs.home, zone) for zone in range(ZONE_COUNT)], np.int64)

@@ -31,7 +31,6 @@ from hearth.market.manifest import find_manifest, last_named
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
-from hearth.protocol.gpu_tiers import slug_of
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
@@ -271,9 +270,9 @@ def _look_at_shares(settings: Settings, usable: Sequence[GpuInfo]) -> list[Check
     if not chosen or wish.gpus_per_slot == 0:
         return []
     rows = []
-    least, most = min((one.tier, one.vram_gib) for one in chosen), max((one.tier, one.vram_gib) for one in chosen)
-    if least != most:
-        text = f"every slot is offered as {slug_of(least[0])}, the least of its {len(chosen)} GPUs"
+    if len({(one.tier, one.vram_gib) for one in chosen}) > 1:
+        least = min(chosen, key=lambda one: one.tier)
+        text = f"every slot is offered as {least.slug}, the least of its {len(chosen)} GPUs"
         rows.append(Check("gpu kinds", Level.WARN, text, "a worker for each kind, with offer.gpus, earns more"))
     per_slot = wish.gpus_per_slot if wish.gpus_per_slot is not None else len(chosen) // wish.slots
     idle = len(chosen) - per_slot * wish.slots

@@ -533,7 +533,7 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
         raise _refuse("offer.gpus_per_slot", f"{slots} slots of {per_slot} GPUs, and there are {len(gpus)}")
     if per_slot == 0 and gpus and wish.gpus_per_slot is None:
         raise _refuse("offer.slots", f"{slots} slots share {len(gpus)} GPUs; set gpus_per_slot = 0 or fewer slots")
-    runtimes = machine.runtimes | RuntimeFlag.GPU if per_slot else machine.runtimes
+    runtimes = machine.runtimes | gpus[0].vendor.flag if per_slot else machine.runtimes
     # A tenth of the memory is the system's.
     memory = units.parse_size(wish.memory) if wish.memory is not None else machine.memory * 9 // 10 // slots
     disk = units.parse_size(wish.disk) if wish.disk is not None else (machine.disk - settings.reserve_bytes) // slots

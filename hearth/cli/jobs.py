@@ -67,7 +67,7 @@ def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -
         (
             row["node"],
             row["ask_text"],
-            f"{row['gpus']} x {row['tier'] or 'other'} {row['vram_gib']} GiB" if row["gpus"] else "-",
+            f"{row['gpus']} x {row['tier']} {row['vram_gib']} GiB" if row["gpus"] else "-",
             row["cores"],
             f"{row['ram_gib']} GiB",
             row["zone"],

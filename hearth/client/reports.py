@@ -998,7 +998,8 @@ class Balance(TypedDict):
 
 
 class OfferRow(TypedDict):
-    """What a live node offers and asks. The sizes are those of one slot; `tier` is "" for none.
+    """What a live node offers and asks. The sizes are those of one slot. `tier` is "tier-N" where N is no model's
+    key, and "" without a GPU.
 
     `free` counts the slots that a job could take now, none in a quarantine. On `probation` what leases reserve together
     is bounded.

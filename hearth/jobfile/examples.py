@@ -37,6 +37,8 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "resources.gpu.count": "1",
     "resources.gpu.tier": '"rtx-4090"',
     "resources.gpu.vram": '"24GiB"',
+    "resources.gpu.vendor": '"amd"',
+    "resources.gpu.exact": "false",
     "resources.cpus": "2",
     "resources.memory": '"4GiB"',
     "resources.disk": '"20GiB"',

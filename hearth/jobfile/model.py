@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 from hearth.base.errors import HearthError
 from hearth.jobfile import rules
 from hearth.jobfile.problems import Location, Problem
+from hearth.protocol.gpu_tiers import VendorName
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
 from hearth.protocol.types import MAX_ATTEMPTS, MAX_PARENTS
 from hearth.protocol.units import format_size, parse_duration, parse_size, split_amount, split_rate
@@ -149,13 +150,15 @@ class Model(BaseModel):
 
 
 class Gpu(Model):
-    """The GPUs of one slot: how many, the least tier, and the least memory of each."""
+    """The GPUs of one slot: how many, whose, the least tier or the only one, and the least memory of each."""
 
     count: Annotated[int, Field(ge=0, le=63), _DIGITS] = 1
     tier: Text | None = Field(
         default=None, description="a model of the tier table, such as rtx-4090: this one or better"
     )
     vram: Size | None = None
+    vendor: VendorName | None = Field(default=None, description="that of the tier, or nvidia, unless it is named")
+    exact: bool = Field(default=False, description="GPUs of this very tier, and of no better one")
 
 
 class Resources(Model):
@@ -397,8 +400,10 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
         able = " or ".join(other.name for other in RUNTIMES.values() if other.takes_gpu)
         hint = f"ask for no GPU, or run an image (runtime {able})"
         yield Problem((*where, "gpu"), f"runtime {spec.kind} computes on the CPU", hint)
-    if not need.gpu.count and (need.gpu.tier is not None or need.gpu.vram is not None):
-        yield Problem((*where, "gpu", "count"), "tier and vram say nothing of 0 GPUs", "use count: 1")
+    if not need.gpu.count and need.gpu != Gpu(count=0):
+        yield Problem((*where, "gpu", "count"), "tier, vram, vendor and exact say nothing of 0 GPUs", "use count: 1")
+    if need.gpu.exact and need.gpu.tier is None:
+        yield Problem((*where, "gpu", "exact"), "says nothing without a tier", "name a model: tier: rtx-4090")
     for name, size, most in (
         ("vram", need.gpu.vram, MAX_VRAM_GIB),
         ("memory", need.memory, MAX_MEMORY_GIB),

@@ -25,13 +25,15 @@ from hearth.jobfile.model import (
     MAX_VRAM_GIB,
     Checkpoint,
     Compare,
+    Gpu,
     Input,
     JobSpec,
     Resources,
 )
 from hearth.jobfile.problems import Problem, Source, field_name
+from hearth.protocol.gpu_tiers import NVIDIA, VENDORS, VendorName, vendor_of_slug
 from hearth.protocol.runtimes import RUNTIMES, RuntimeName
-from hearth.protocol.types import Needs, Runtime
+from hearth.protocol.types import Needs
 from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_duration, parse_size
 from hearth.protocol.zones import zone_mask, zone_of
 from hearth.storage import canonical as documents
@@ -93,11 +95,14 @@ class ResolvedOutput(Canonical):
 
 
 class ResolvedResources(Canonical):
-    """What one unit gets. `tier` is a slug of the tier table or empty; `regions` are country codes, the
+    """What one unit gets. `vendor` is whose GPUs, and empty where there are none; `tier` is a slug of the tier table or
+    empty, and `exact` says that no better one is wanted; `regions` are country codes, the
     first being the one that distances are measured from."""
 
     gpus: Annotated[int, Field(ge=0, le=63)]
+    vendor: VendorName | Literal[""]
     tier: Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9-]{0,40})?$")]
+    exact: bool
     vram_gib: Annotated[int, Field(ge=0, le=MAX_VRAM_GIB)]
     cpus: Annotated[int, Field(ge=1, le=1023)]
     memory_mib: Annotated[int, Field(ge=1, le=MAX_MEMORY_GIB << 10)]
@@ -240,15 +245,29 @@ def _disk_gib(asked: str | None, needed: int) -> int:
 
 def _resources(need: Resources, disk_gib: int, tiers: Mapping[str, int]) -> ResolvedResources:
     """Return resources in whole units; sizes round up."""
+    tier = tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else ""
     return ResolvedResources(
         gpus=need.gpu.count,
-        tier=tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else "",
+        vendor=_vendor(need.gpu, tier),
+        tier=tier,
+        exact=need.gpu.exact,
         vram_gib=gib_ceil(parse_size(need.gpu.vram)) if need.gpu.vram is not None else 0,
         cpus=need.cpus,
         memory_mib=mib_ceil(parse_size(need.memory)),
         disk_gib=disk_gib,
         regions=tuple(country.strip().lower() for country in need.regions),
     )
+
+
+def _vendor(gpu: Gpu, tier: str) -> VendorName | Literal[""]:
+    """Return whose GPUs are asked: who makes the tier, who is named, or the first. Raises SpecError for two."""
+    if not gpu.count:
+        return ""
+    maker = vendor_of_slug(tier)
+    if maker is not None and gpu.vendor not in (None, maker.name):
+        problem, hint = f"{tier} is a GPU of {maker.title}", f"write vendor: {maker.name}, or leave it out"
+        raise _refuse("resources.gpu.vendor", problem, hint)
+    return gpu.vendor or (maker.name if maker is not None else NVIDIA.name)
 
 
 def _checkpoint(checkpoint: Checkpoint | None) -> ResolvedCheckpoint | None:
@@ -321,7 +340,7 @@ def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int
     """
     runtimes = RUNTIMES[runtime].flag
     return Needs(
-        runtimes=runtimes | Runtime.GPU if resources.gpus else runtimes,
+        runtimes=runtimes | VENDORS[resources.vendor].flag if resources.gpus else runtimes,
         tier=tier_number(resources.tier, tiers),
         gpu_count=resources.gpus,
         vram_gib=resources.vram_gib,
@@ -330,6 +349,7 @@ def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int
         disk_gib=resources.disk_gib,
         zone_mask=zone_mask(resources.regions) if resources.regions else 0,
         home=zone_of(resources.regions[0]) if resources.regions else 0,
+        exact=resources.exact,
     )
 
 
@@ -357,6 +377,19 @@ def tier_slug(name: str, tiers: Mapping[str, int]) -> str:
 def tier_number(slug: str, tiers: Mapping[str, int]) -> int:
     """Return the routing key of a tier slug; no slug is 0, which every node satisfies."""
     return tiers[tier_slug(slug, tiers)] if slug else 0
+
+
+def _gpu_faults(need: ResolvedResources) -> Iterator[Problem]:
+    """Yield what the parts of `resources` that are about GPUs say against each other."""
+    if not need.gpus and (need.tier or need.vram_gib or need.vendor or need.exact):
+        yield Problem(("resources", "gpus"), "tier, vram, vendor and exact say nothing of 0 GPUs")
+    if need.gpus and not need.vendor:
+        yield Problem(("resources", "vendor"), "is missing")
+    if need.exact and not need.tier:
+        yield Problem(("resources", "exact"), "says nothing without a tier")
+    maker = vendor_of_slug(need.tier)
+    if maker is not None and need.vendor not in ("", maker.name):
+        yield Problem(("resources", "vendor"), f"{need.tier} is a GPU of {maker.title}")
 
 
 def is_data_cid(text: str) -> bool:
@@ -393,8 +426,7 @@ def _faults(spec: ResolvedSpec) -> Iterator[Problem]:
         yield Problem(("image",), "is not a digest reference")
     if spec.resources.gpus and not kind.takes_gpu:
         yield Problem(("resources", "gpus"), f"runtime {kind.name} has no GPU")
-    if not spec.resources.gpus and (spec.resources.tier or spec.resources.vram_gib):
-        yield Problem(("resources", "gpus"), "tier and vram say nothing of 0 GPUs")
+    yield from _gpu_faults(spec.resources)
     yield from rules.env(spec.env, ("env",))
     yield from rules.places([(("inputs", i, "dst"), item.dst) for i, item in enumerate(spec.inputs)], "/in")
     yield from rules.places([(("outputs", i, "path"), item.path) for i, item in enumerate(spec.outputs)], "/out")

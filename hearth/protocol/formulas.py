@@ -530,6 +530,8 @@ def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: in
     for gate, size in _SIZE_GATES:
         if getattr(offer, size) < getattr(needs, size):
             return gate
+    if needs.exact and offer.tier != needs.tier:
+        return Gate.TIER
     if needs.zone_mask and not needs.zone_mask >> offer.zone & 1:
         return Gate.ZONE
     if ask_in_force(node, now) > ask.ceiling:
@@ -593,7 +595,7 @@ def score(needs: Needs, ceiling: int, rate: int, offer: Offer, state: NodeState)
     r = reputation.reputation(state.r, state.s)
     h = (
         4 * _share(needs.vram_gib, offer.vram_gib)
-        + 2 * max(0, BPS - 2500 * (offer.tier - needs.tier))
+        + 2 * max(0, BPS - 100 * (offer.tier - needs.tier))
         + _share(needs.ram_gib, offer.ram_gib)
         + _share(needs.cores, offer.cores)
     ) // 8

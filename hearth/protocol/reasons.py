@@ -110,7 +110,7 @@ REASONS: Final = {
     GATE + 10: Reason("NODES_CORES_SHORT", "nodes: cores short"),
     GATE + 11: Reason("NODES_RAM_SHORT", "nodes: RAM short"),
     GATE + 12: Reason("NODES_DISK_SHORT", "nodes: disk short"),
-    GATE + 13: Reason("NODES_TIER_LOW", "nodes: GPU tier too low"),
+    GATE + 13: Reason("NODES_OTHER_TIER", "nodes: GPU tier not as asked"),
     GATE + 14: Reason("NODES_ZONE_BARRED", "nodes: zone not allowed"),
     GATE + 15: Reason("NODES_PRICE_HIGH", "nodes: ask above ceiling"),
     GATE + 16: Reason("NODES_ON_PROBATION", "nodes: on probation"),

@@ -99,12 +99,13 @@ class Billing(IntEnum):
 
 
 class Runtime(IntFlag):
-    """What a node runs, or what a job needs."""
+    """What a node runs, or what a job needs: NVIDIA and AMD say whose GPUs."""
 
     WASM = 1
     DOCKER = 2
-    GPU = 4
+    NVIDIA = 4
     JUROR = 8
+    AMD = 16
 
 
 class Verdict(IntEnum):
@@ -189,7 +190,7 @@ class Needs:
     """What a job asks of a node; sizes are per slot, GiB unless named otherwise.
 
     `zone_mask` has one bit per allowed zone, 0 = anywhere and no preference; `home` (0..15) is the zone that
-    distances are measured from and counts only where the mask is not 0.
+    distances are measured from and counts only where the mask is not 0. `exact` takes GPUs of this very tier alone.
     """
 
     runtimes: Runtime = Runtime.WASM
@@ -201,6 +202,7 @@ class Needs:
     disk_gib: int = 0
     zone_mask: int = 0
     home: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

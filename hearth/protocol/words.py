@@ -89,7 +89,7 @@ _RATE: Final = "base units x 1e6 per second"
 def _sizes(least: str) -> tuple[Lane, ...]:
     """Return the six sizes of needs and offers, each below a guard that a compare of all six at once borrows."""
     return (
-        Lane("tier", 6, "", f"GPU tier{least}"),
+        Lane("tier", 10, "", f"GPU tier{least}"),
         Lane("_guard_tier", 1),
         Lane("gpu_count", 6, "", f"GPUs{least}"),
         Lane("_guard_gpu_count", 1),
@@ -108,16 +108,17 @@ NEEDS: Final = Word(
     "what a job asks of one slot",
     (
         *_sizes(" at least"),
-        Lane("runtimes", 8, "", "all of", flags=_members(Runtime)),
+        Lane("runtimes", 12, "", "all of", flags=_members(Runtime)),
         Lane("zone_mask", 16, "", "one bit per allowed zone, 0 = anywhere"),
         Lane("home", 4, "", "zone that distances are measured from; counts where the mask is not 0"),
+        Lane("exact", 1, "", "GPUs of this very tier, and of no higher one"),
     ),
 )
 OFFER: Final = Word(
     "one slot of a node",
     (
         *_sizes(""),
-        Lane("runtimes", 8, "", "any of", flags=_members(Runtime)),
+        Lane("runtimes", 12, "", "any of", flags=_members(Runtime)),
         Lane("zone", 4, "", "0..15, self-declared"),
         Lane("slots", 6, "", "1..63 identical slots"),
         Lane("pending", 1, "", "a newer ask waits in next_ask"),
@@ -404,7 +405,7 @@ def pack_needs(needs: Needs) -> int:
 def unpack_needs(word: int) -> Needs:
     """Unpack a job's needs."""
     v = unpack(NEEDS, word)
-    return Needs(**{**v, "runtimes": Runtime(v["runtimes"])})  # type: ignore[arg-type]
+    return Needs(**{**v, "runtimes": Runtime(v["runtimes"]), "exact": bool(v["exact"])})  # type: ignore[arg-type]
 
 
 def pack_offer(offer: Offer) -> int:

@@ -12,7 +12,6 @@ from hearth.protocol import attest, formulas, parents, reputation, types, units,
 from tools.vyper_files import ROOT
 
 CONSTANT = re.compile(r"^([A-Z_]+): constant\(uint256\) = ([0-9*_ ]+?) *(?:#.*)?$", re.MULTILINE)
-OTHERWISE = {"MAX_PARENTS": "a contract counts the word of the conditions too"}
 
 
 def _of_contracts() -> Iterator[tuple[str, str, int]]:
@@ -30,7 +29,7 @@ SHARED = [found for found in _of_contracts() if isinstance(OF_PROGRAMS.get(found
 
 @pytest.mark.parametrize(("file", "name", "number"), SHARED, ids=[f"{file}-{name}" for file, name, _ in SHARED])
 def test_limit__of_a_contract__is_what_programs_hold(file: str, name: str, number: int) -> None:
-    assert OF_PROGRAMS[name] == (number - 1 if name in OTHERWISE else number)
+    assert OF_PROGRAMS[name] == number
 
 
 def test_limits__what_jobs_and_results_are_held_to__are_among_them() -> None:

@@ -22,7 +22,11 @@ from worker.runtimes import base, docker_request
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 JOB = (DOCS / "JOB.md").read_text(encoding="utf-8")
-IN_WORDS = {"outputs": "`/out`, not required, `1GiB`", "resources.gpu.count": "`0`, `1` where `gpu` is given"}
+IN_WORDS = {
+    "outputs": "`/out`, not required, `1GiB`",
+    "resources.gpu.count": "`0`, `1` where `gpu` is given",
+    "resources.gpu.vendor": "that of the tier, else `nvidia`",
+}
 """Defaults that a page says better than JSON does."""
 
 

@@ -385,8 +385,8 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
 
 
 def test_matching__worked_example__is_what_the_reference_computes() -> None:
-    needs = Needs(tier=17, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
-    offer = Offer(tier=19, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
+    needs = Needs(tier=400, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
+    offer = Offer(tier=450, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
     hot = NodeState(r=3 * reputation.ONE, s=reputation.ONE, busy=1)
     score = formulas.score(needs, 1_000_000, 400_000, offer, hot)
     shown = by_name(tables(section("Matching"))[2])
@@ -763,11 +763,11 @@ def test_files__documents__have_the_named_keys() -> None:
 
 
 def test_files__gpu_tiers__are_the_table() -> None:
-    rows = tables(section("GPU tiers"))[0]
-    shown = [
-        (int(key), slug) for k in range(0, len(rows[0]), 2) for key, slug in (row[k : k + 2] for row in rows) if key
-    ]
-    assert shown == [(model.tier, model.slug) for model in gpu_tiers.MODELS]
+    for vendor, rows in zip(gpu_tiers.VENDORS.values(), tables(section("GPU tiers")), strict=True):
+        shown = [
+            (int(key), slug) for k in range(0, len(rows[0]), 2) for key, slug in (row[k : k + 2] for row in rows) if key
+        ]
+        assert shown == [(model.tier, model.slug) for model in vendor.models]
 
 
 def test_files__network_keys__are_the_librarys() -> None:

@@ -107,7 +107,7 @@ def test_table__rows__are_whole_and_differ() -> None:
     assert set(get_args(RuntimeName)) == NAMES
     assert all(name == kind.name for name, kind in RUNTIMES.items())
     flags = [kind.flag for kind in RUNTIMES.values()]
-    assert len(set(flags)) == len(flags) and not {Runtime.GPU, Runtime.JUROR, Runtime(0)} & set(flags)
+    assert len(set(flags)) == len(flags) and not {Runtime.NVIDIA, Runtime.JUROR, Runtime(0)} & set(flags)
     assert DEFAULT in RUNTIMES.values()
 
 

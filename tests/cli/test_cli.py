@@ -648,7 +648,7 @@ def test_run__options_of_the_program__are_left_to_it(capsys: pytest.CaptureFixtu
         (["--memory", "1MiB", "a:1"], '--memory "1MiB": ', 'write --memory "6MiB", or more'),
         (["--max-total", "1,2", "a.wasm"], '--max-total "1,2": ', '"1.2"'),
         (["--gpu", "1", "a.wasm"], "--gpu 1: ", "run an image"),
-        (["--tier", "rtx-4090", "a:1"], "--gpu 0: tier and vram say nothing", "use --gpu 1"),
+        (["--tier", "rtx-4090", "a:1"], "--gpu 0: tier, vram, vendor and exact say nothing", "use --gpu 1"),
         (
             ["--memory", "64MB", "--runtime", "10", "a.wasm"],
             'did you mean "64MiB"?\n--runtime "10": "10" is not a duration; did you mean "10s"?',

@@ -70,7 +70,7 @@ def test_offers__of_a_fleet__each_fact_of_the_live_ones_cheapest_first_and_the_o
 ) -> None:
     world, now = market.world, market.evm.now
     dear = world.register(ask=50 * ETHER, slots=2)
-    small = world.register(ask=10 * ETHER, gpu_count=0, tier=10, vram_gib=0, slots=1, runtimes=Runtime.WASM)
+    small = world.register(ask=10 * ETHER, gpu_count=0, tier=0, vram_gib=0, slots=1, runtimes=Runtime.WASM)
     same = world.register(ask=10 * ETHER)
     world.register(ask=1, beat=False)
     leaving, gone = world.register(ask=1), world.register(ask=1)
@@ -94,7 +94,7 @@ def test_offers__of_a_fleet__each_fact_of_the_live_ones_cheapest_first_and_the_o
         "owner": world.owner.lower(),
         "ask": str(10 * ETHER),
         "ask_text": "0.036 ETH/h",
-        "runtimes": ["wasm", "docker", "gpu"],
+        "runtimes": ["wasm", "docker", "nvidia"],
         "gpus": 1,
         "tier": "rtx-4060-ti",
         "vram_gib": 24,
@@ -118,7 +118,7 @@ def test_offers__of_a_fleet__each_fact_of_the_live_ones_cheapest_first_and_the_o
 def test_offers__filtered__keep_what_is_good_enough_and_count_the_rest_as_other_offers(market: RealMarket) -> None:
     world, offers = market.world, market.client.workers.offers
     plain = world.register(ask=10 * ETHER, gpu_count=0, tier=0, vram_gib=0)
-    gpu, better = world.register(ask=20 * ETHER), world.register(ask=30 * ETHER, tier=20, vram_gib=48)
+    gpu, better = world.register(ask=20 * ETHER), world.register(ask=30 * ETHER, tier=394, vram_gib=48)
 
     def found(**wanted: str) -> list[int]:
         report = offers(**wanted)

@@ -28,8 +28,8 @@ FIELDS = {
     "submitter": 160,
     "salt": 96,
     "spec": 256,
-    "runtimes": 8,
-    "tier": 6,
+    "runtimes": 12,
+    "tier": 10,
     "gpu_count": 6,
     "vram_gib": 10,
     "cores": 10,
@@ -37,6 +37,7 @@ FIELDS = {
     "disk_gib": 17,
     "zone_mask": 16,
     "home": 4,
+    "exact": 1,
     "ceiling": 80,
     "keeper_fee": 80,
     "max_seconds": 24,
@@ -59,7 +60,9 @@ FIELDS = {
 }
 HASHES = ("spec", "parents_hash")
 ADDRESSES = ("submitter", "judge")
-NEEDS_FIELDS = ("runtimes", "tier", "gpu_count", "vram_gib", "cores", "ram_gib", "disk_gib", "zone_mask", "home")
+NEEDS_FIELDS = (
+    *("runtimes", "tier", "gpu_count", "vram_gib", "cores", "ram_gib", "disk_gib", "zone_mask", "home", "exact"),
+)
 
 
 def _fields(number: int) -> dict[str, int]:
@@ -82,14 +85,15 @@ def _words(f: dict[str, int]) -> list[int]:
     """Pack the fields by shifts that stand here and nowhere else."""
     needs = (
         f["tier"]
-        + (f["gpu_count"] << 7)
-        + (f["vram_gib"] << 14)
-        + (f["cores"] << 25)
-        + (f["ram_gib"] << 36)
-        + (f["disk_gib"] << 51)
-        + (f["runtimes"] << 69)
-        + (f["zone_mask"] << 77)
-        + (f["home"] << 93)
+        + (f["gpu_count"] << 11)
+        + (f["vram_gib"] << 18)
+        + (f["cores"] << 29)
+        + (f["ram_gib"] << 40)
+        + (f["disk_gib"] << 55)
+        + (f["runtimes"] << 73)
+        + (f["zone_mask"] << 85)
+        + (f["home"] << 101)
+        + (f["exact"] << 105)
     )
     limits = (
         f["max_seconds"]
@@ -156,7 +160,7 @@ def _terms(fields: dict[str, str]) -> Terms:
         **numbers,
         **{name: fields[name] for name in ADDRESSES},
         **{name: bytes.fromhex(fields[name][2:]) for name in HASHES},
-        "needs": Needs(**{**needs, "runtimes": Runtime(needs["runtimes"])}),  # type: ignore[arg-type]
+        "needs": Needs(**{**needs, "runtimes": Runtime(needs["runtimes"]), "exact": bool(needs["exact"])}),  # type: ignore[arg-type]
         "billing": Billing(numbers["billing"]),
         "flags": TermsFlag(numbers["flags"]),
     }

@@ -92,7 +92,7 @@ def test_readme__gpu_job__check_prints_these_lines(place: Town) -> None:
     nodes = dict(zip((3, 5, 6), OFFERED, strict=True))
     for operator, (tier, vram, price) in nodes.items():
         offer = Offer(
-            runtimes=kinds | Runtime.GPU if tier else kinds,
+            runtimes=kinds | Runtime.NVIDIA if tier else kinds,
             tier=TIERS.get(tier, 0),
             gpu_count=int(bool(tier)),
             vram_gib=vram,

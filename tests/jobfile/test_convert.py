@@ -140,7 +140,7 @@ OLD = '{"APIVersion": "V1beta1", "Spec": {"Engine": "Docker"}}'
     ("text", "old", "new", "message"),
     [
         (AKASH, "count: 1", "count: 3", "several instances"),
-        (AKASH, "nvidia:", "amd:", "workers offer those of nvidia"),
+        (AKASH, "nvidia:", "intel:", "workers offer nvidia or amd"),
         (AKASH, "image: ghcr.io/acme/trainer:1.4.2", "images: x", "names no image"),
         (AKASH, "ghcr.io/acme/trainer:1.4.2", '"not an image"', "no image reference"),
         (AKASH, "size: 32Gi", "size: much", "is no size"),
@@ -249,7 +249,7 @@ def test_size_of__no_size__refused(value: Any) -> None:
         ("A100-80GB", 0, "a100-80gb"),
         ("H100", 0, "h100"),
         ("tesla-t4", 0, "t4"),
-        ("V100", 0, None),
+        ("V100", 0, "v100"),
         ("A100", 200 << 30, None),
         ("", 0, None),
     ],
@@ -503,7 +503,7 @@ def test_gpu__memory_of_a_named_model__is_what_such_a_card_offers(model: str, na
 
 
 def test_gpu__every_model_of_the_table__is_taken_by_itself_at_the_memory_of_its_name() -> None:
-    for model in gpu_tiers.MODELS:
+    for model in (model for vendor in gpu_tiers.VENDORS.values() for model in vendor.models):
         nominal = next(size for size in range(model.vram_gib, 1000) if size % 2 == 0 or size == model.vram_gib)
         draft = Draft()
         draft.gpu(1, [model.slug], "gpu", nominal << 30)

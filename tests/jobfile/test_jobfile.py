@@ -769,7 +769,9 @@ def test_resolve__example__integers_and_cids_only() -> None:
         "outputs": [{"path": "/out", "required": True, "max_size": 2 << 30}],
         "resources": {
             "gpus": 1,
+            "vendor": "nvidia",
             "tier": "rtx-4090",
+            "exact": False,
             "vram_gib": 16,
             "cpus": 4,
             "memory_mib": 16_384,
@@ -798,7 +800,7 @@ def test_spec_digest__example__frozen() -> None:
     # Changing this digest changes what every job on chain means: it takes a new version of the document.
     raw = canonical_bytes(resolved())
     assert spec_digest(resolved()) == hashlib.sha256(raw).digest() == documents.digest(canonical(resolved()))
-    assert spec_digest(resolved()).hex() == "1fefe997fc91dcbf328309e9b31cb9dc14678cabc984894da20000b307cdc3ec"
+    assert spec_digest(resolved()).hex() == "acb49bb6b60b780bde268bee52eb4965728ff24493dc69c4e05060ef89f04216"
 
 
 def test_resolve__country_with_spaces_around__a_document_that_a_worker_reads() -> None:
@@ -1002,7 +1004,7 @@ def test_parse_canonical__wasm_with_gpu__refused() -> None:
 def test_needs_of__example__rounded_up_to_gib() -> None:
     spec = resolved(BUILT.replace("memory: 16GiB", "memory: 16385MiB"))
     assert needs_of(spec.resources, spec.runtime, TIERS) == Needs(
-        runtimes=Runtime.DOCKER | Runtime.GPU,
+        runtimes=Runtime.DOCKER | Runtime.NVIDIA,
         tier=20,
         gpu_count=1,
         vram_gib=16,

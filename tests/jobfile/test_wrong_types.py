@@ -78,6 +78,8 @@ def with_value(place: str, value: Any) -> dict[str, Any]:
     data = json.loads(json.dumps(BASE))
     if place in COMPARED:
         data["verify"]["compare"] = dict(COMPARED[place])
+    if place == "resources.gpu.exact":
+        data["resources"] = {"gpu": {"tier": "rtx-4090"}}
     if place == "verify.mode":
         del data["verify"]
     at: Any = data

@@ -83,7 +83,9 @@ def spec(**changes: Any) -> ResolvedSpec:
         "env": {},
         "inputs": (),
         "outputs": (ResolvedOutput(path="/out/result", required=True, max_size=1024),),
-        "resources": ResolvedResources(gpus=0, tier="", vram_gib=0, cpus=1, memory_mib=64, disk_gib=1, regions=()),
+        "resources": ResolvedResources(
+            gpus=0, vendor="", tier="", exact=False, vram_gib=0, cpus=1, memory_mib=64, disk_gib=1, regions=()
+        ),
         "runtime_seconds": 20,
         "fuel_per_second": 1_000_000_000,
         "units": 1,

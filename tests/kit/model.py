@@ -56,7 +56,7 @@ GATE_REASONS = {
     Gate.CORES: "nodes: cores short",
     Gate.RAM: "nodes: RAM short",
     Gate.DISK: "nodes: disk short",
-    Gate.TIER: "nodes: GPU tier too low",
+    Gate.TIER: "nodes: GPU tier not as asked",
     Gate.ZONE: "nodes: zone not allowed",
     Gate.PRICE: "nodes: ask above ceiling",
     Gate.PROBATION: "nodes: on probation",

@@ -59,8 +59,8 @@ RATION_BPS = NODES.ration_bps
 MARKET = formulas.Immutables(DEAD_AFTER, MINIMUM_STAKE)
 
 OFFER = Offer(
-    runtimes=Runtime.WASM | Runtime.DOCKER | Runtime.GPU,
-    tier=10,
+    runtimes=Runtime.WASM | Runtime.DOCKER | Runtime.NVIDIA,
+    tier=350,
     gpu_count=1,
     vram_gib=24,
     cores=16,

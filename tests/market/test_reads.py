@@ -405,7 +405,7 @@ def some_node(n: int) -> Node:
         owner=f"0x{n:040x}",
         operator=f"0x{n + 10**6:040x}",
         stake=n * 10**18,
-        offer=Offer(runtimes=Runtime.WASM | Runtime.GPU, cores=n % 100, ask=n, pending=True),
+        offer=Offer(runtimes=Runtime.WASM | Runtime.NVIDIA, cores=n % 100, ask=n, pending=True),
         state=NodeState(beat=n, busy=1, r=n, s=2 * n),
         next_ask=n + 1,
         next_ask_at=n + 2,

@@ -32,11 +32,11 @@ def _constants() -> dict[str, int]:
 
 PACKING = _constants()
 
-_SIZES = "tier 0 6, gpu_count 7 6, vram_gib 14 10, cores 25 10, ram_gib 36 14, disk_gib 51 17, runtimes 69 8"
+_SIZES = "tier 0 10, gpu_count 11 6, vram_gib 18 10, cores 29 10, ram_gib 40 14, disk_gib 55 17, runtimes 73 12"
 # word -> "lane shift width" of each lane that is not always zero.
 DEPLOYED = {
-    "needs": f"{_SIZES}, zone_mask 77 16, home 93 4",
-    "offer": f"{_SIZES}, zone 77 4, slots 81 6, pending 87 1, ask 88 80",
+    "needs": f"{_SIZES}, zone_mask 85 16, home 101 4, exact 105 1",
+    "offer": f"{_SIZES}, zone 85 4, slots 89 6, pending 95 1, ask 96 80",
     "next_ask": "ask 0 80, at 80 40",
     "owner": "account 0 160, stake 160 80",
     "operator": "account 0 160, exit_at 160 40",
@@ -96,7 +96,7 @@ def test_packing__lanes__have_the_tables_bits(name: str) -> None:
     assert PACKING.get(f"{name.upper()}_BITS", 256) == WORDS[name].bits
 
 
-def test_packing__guards_and_sizes__part_the_lowest_69_bits() -> None:
+def test_packing__guards_and_sizes__part_the_lowest_73_bits() -> None:
     for name in ("needs", "offer"):
         word = WORDS[name]
         guards = {lane.name: shift for lane, shift in word.placed if lane.is_zero}
@@ -104,12 +104,12 @@ def test_packing__guards_and_sizes__part_the_lowest_69_bits() -> None:
         assert len(guards) == 6
         assert {PACKING[f"{prefix}{lane.upper()}"] for lane in guards} == {1 << shift for shift in guards.values()}
         assert PACKING[f"{prefix}_GUARDS"] == sum(1 << shift for shift in guards.values())
-        assert PACKING[f"{prefix}_SIZES"] == (1 << 69) - 1 - PACKING[f"{prefix}_GUARDS"]
+        assert PACKING[f"{prefix}_SIZES"] == (1 << 73) - 1 - PACKING[f"{prefix}_GUARDS"]
         # Each guard stands right above its own lane.
         for lane, shift in guards.items():
             sized = lane.removeprefix("_guard_")
             assert shift == words.shift_of(word, sized) + words.width_of(word, sized)
-        assert words.shift_of(word, "runtimes") == 69
+        assert words.shift_of(word, "runtimes") == 73
     assert PACKING["NEEDS_GUARDS"] == PACKING["OFFER_GUARDS"] and PACKING["NEEDS_SIZES"] == PACKING["OFFER_SIZES"]
 
 
@@ -132,7 +132,7 @@ def test_packing__flags__are_the_same_bits() -> None:
         at = words.shift_of(WORDS[name], lane)
         for flag in enumeration:
             assert PACKING[f"{name.upper()}_{flag.name}"] == flag << at
-    assert [int(flag) for flag in Runtime] == [1, 2, 4, 8]
+    assert [int(flag) for flag in Runtime] == [1, 2, 4, 8, 16]
 
 
 # ---- round trips ----
@@ -269,7 +269,7 @@ def test_unpack_terms__any_words__pack_to_themselves(
     assert words.pack_terms(words.unpack_terms(packed)) == packed
 
 
-@pytest.mark.parametrize(("word", "bit"), [(2, 97), (2, 6), (3, 160), (4, 212), (6, 255)])
+@pytest.mark.parametrize(("word", "bit"), [(2, 106), (2, 10), (3, 160), (4, 212), (6, 255)])
 def test_unpack_terms__spare_bit__is_refused(word: int, bit: int) -> None:
     packed: list[Any] = [0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32)]
     words.unpack_terms(tuple(packed))  # type: ignore[arg-type]

@@ -541,7 +541,7 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN, needs=Needs(cores=9), ceiling=2 * 10**15), CONFIG, Gate.CORES),
         (job_of(OPEN, ceiling=2 * 10**15), replace(CONFIG, max_slots=0), Reason.SLOTS_FULL),
         (job_of(OPEN, ceiling=2 * 10**15), CONFIG, Reason.AWAITS_PRICE),
-        (job_of(OPEN, needs=Needs(runtimes=Runtime.GPU)), CONFIG, Gate.RUNTIME),
+        (job_of(OPEN, needs=Needs(runtimes=Runtime.NVIDIA)), CONFIG, Gate.RUNTIME),
         (job_of(OPEN, submitter=NODE.operator), CONFIG, Gate.SUBMITTER),
         (job_of(OPEN, deadline=NOW + 899), CONFIG, Gate.NO_TIME),
         (job_of(replace(OPEN, node=ME)), CONFIG, Gate.EXCLUDED),

@@ -85,7 +85,7 @@ def test_make_offer__two_kinds_of_gpu__promises_the_lesser(tmp_path: Path) -> No
     machine = replace(MACHINE, gpus=(card(A, vram=24, tier=30), card(B, vram=16, tier=20)))
     offer = make_offer(told(tmp_path, offer__slots=2), ETH, machine)
     assert (offer.gpu_count, offer.vram_gib, offer.tier) == (1, 16, 20)
-    assert offer.runtimes & Runtime.GPU
+    assert offer.runtimes & Runtime.NVIDIA
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_make_offer__more_than_the_machine_has__is_refused(
 def test_make_offer__gpus_kept_out_of_slots__offers_none(tmp_path: Path) -> None:
     machine = replace(MACHINE, gpus=(card(A),))
     offer = make_offer(told(tmp_path, offer__slots=2, offer__gpus_per_slot=0), ETH, machine)
-    assert (offer.gpu_count, offer.tier, offer.vram_gib, offer.runtimes & Runtime.GPU) == (0, 0, 0, 0)
+    assert (offer.gpu_count, offer.tier, offer.vram_gib, offer.runtimes & Runtime.NVIDIA) == (0, 0, 0, 0)
 
 
 def test_chosen_gpus__all__leaves_the_unfit_out_and_named_ones_must_be_fit(tmp_path: Path) -> None:

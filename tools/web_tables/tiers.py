@@ -9,10 +9,13 @@ from hearth.protocol import gpu_tiers
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the models in the order of their keys."""
+    """Return the vendors, each with its bit of `runtimes`, and all models in the order of their keys."""
+    vendors = gpu_tiers.VENDORS.values()
     return {
+        "VENDORS": [{"name": one.name, "title": one.title, "flag": int(one.flag)} for one in vendors],
         "MODELS": [
-            {"tier": model.tier, "slug": model.slug, "vramGib": model.vram_gib}
-            for model in sorted(gpu_tiers.MODELS, key=lambda model: model.tier)
-        ]
+            {"vendor": vendor.name, "tier": model.tier, "slug": model.slug, "vramGib": model.vram_gib}
+            for vendor in vendors
+            for model in vendor.models
+        ],
     }

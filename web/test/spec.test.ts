@@ -204,7 +204,7 @@ describe("a spec from plain values", () => {
   it("is checked as a file is, without lines", () => {
     const { spec } = checkSpec(new Map([["image", "a"]]));
     expect(spec.resources).toEqual({
-      gpu: { count: 0, tier: null, vram: null },
+      gpu: { count: 0, tier: null, vram: null, vendor: null, exact: false },
       cpus: 1,
       memory: "1GiB",
       disk: null,
@@ -271,6 +271,6 @@ describe("moments", () => {
 
 describe("tiers", () => {
   it("have numbers by any spelling, and none is 0", () => {
-    expect([tierNumber(""), tierNumber("RTX 4090"), tierNumber("h100")]).toEqual([0, 32, 46]);
+    expect([tierNumber(""), tierNumber("RTX 4090"), tierNumber("h100")]).toEqual([0, 472, 637]);
   });
 });

@@ -35,7 +35,7 @@ function termsOfFields(fields: Readonly<Record<string, string>>): Terms {
   const bigs = { salt: "salt", ceiling: "ceiling", keeperFee: "keeper_fee", judgeData: "judge_data", policy: "policy" };
   for (const [name, said] of Object.entries(bigs)) all[name] = BigInt(fields[said] as string);
   const inNeeds = WORDS.needs.lanes.filter((lane) => lane.kind !== "zero").map((lane) => lane.name);
-  const needs = Object.fromEntries(inNeeds.map((name) => [name, all[name]]));
+  const needs = { ...Object.fromEntries(inNeeds.map((name) => [name, all[name]])), exact: all.exact === 1 };
   for (const name of inNeeds) delete all[name];
   return { ...all, needs } as unknown as Terms;
 }

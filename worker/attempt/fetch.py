@@ -96,6 +96,8 @@ def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> N
                 f"the spec asks for {name} {getattr(asked, name)}, its terms for {getattr(paid, name)}",
                 hint="hearth job spec JOB",
             )
+    if (asked.exact, asked.tier) != (paid.exact, paid.tier) and (asked.exact or paid.exact):
+        raise BadDocument("the spec and its terms differ in which GPU it must be", hint="hearth job spec JOB")
     if asked.runtimes & ~paid.runtimes & ~RuntimeFlag.JUROR:
         raise BadDocument(f"the spec needs {asked.runtimes!r}, its terms {paid.runtimes!r}", hint="hearth job spec JOB")
     if (spec.runtime_seconds, spec.units, spec.chunk) != (terms.max_seconds, terms.units, terms.chunk):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hearth.protocol.gpu_tiers import find_model, slug_of, tier_of, vram_gib
+from hearth.protocol.gpu_tiers import NVIDIA, find_model, slug_of, tier_of, vram_gib
 from hearth.protocol.units import format_size
 from worker.gpu.port import GPU_UUID, GpuInfo, GpuProbe
 
@@ -42,14 +42,14 @@ def _version(cuda: int | None) -> str:
 
 def _gpu(index: int, device: Mapping[str, Any], driver: str, cuda: str) -> GpuInfo:
     name = device["name"] or "a GPU without a name"
-    model = find_model(name)
+    model = find_model(NVIDIA, name)
     found = device["compute"] or [0, 0]
     # The generation is the model's where a driver does not say it.
-    compute = (found[0], found[1]) if found[0] else model.compute if model is not None else (0, 0)
+    compute = tuple(found) if found[0] else model.generation if model is not None else (0, 0)
     # What a desktop shows takes memory that no job gets.
     shown = sum(one["memory"] or 0 for one in device.get("graphics") or ())
     size = vram_gib(max(0, (device["memory_total"] or 0) - shown))
-    tier = tier_of(name, size, compute)
+    tier = tier_of(NVIDIA, name, compute)
     processes = device["processes"]
     return GpuInfo(
         index=index,
@@ -58,7 +58,7 @@ def _gpu(index: int, device: Mapping[str, Any], driver: str, cuda: str) -> GpuIn
         vram_bytes=device["memory_total"] or 0,
         vram_gib=size,
         tier=tier,
-        slug=slug_of(tier),
+        slug=slug_of(NVIDIA, tier),
         compute=compute,
         driver=driver,
         ecc_enabled=None if device["ecc_enabled"] is None else bool(device["ecc_enabled"]),
@@ -83,7 +83,7 @@ def _remarks(device: Mapping[str, Any], shown: int) -> list[str]:
     return found
 
 
-def _defects(device: Mapping[str, Any], compute: tuple[int, int]) -> list[str]:
+def _defects(device: Mapping[str, Any], compute: tuple[int, ...]) -> list[str]:
     """Name what makes a GPU unfit for any job, and what no job can be promised without."""
     found = []
     if not GPU_UUID.match(device["uuid"] or ""):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from hearth.protocol.gpu_tiers import NVIDIA, Vendor
+
 GPU_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
@@ -41,7 +43,7 @@ class GpuInfo:
     vram_gib: int
     tier: int
     slug: str
-    compute: tuple[int, int]
+    compute: tuple[int, ...]
     driver: str
     ecc_enabled: bool | None
     processes: tuple[tuple[int | None, int | None], ...] | None
@@ -52,6 +54,7 @@ class GpuInfo:
     """The version of CUDA that the driver speaks, "" where it does not say."""
     watts: int | None = None
     """Its power limit."""
+    vendor: Vendor = NVIDIA
     remarks: tuple[str, ...] = ()
     """What its owner could do better, though jobs may have it."""
 

@@ -31,7 +31,7 @@ GATE_LABELS: Final = {
     Gate.CORES: "short of cores",
     Gate.RAM: "short of memory",
     Gate.DISK: "short of disk",
-    Gate.TIER: "with weaker GPUs",
+    Gate.TIER: "with weaker or other GPUs",
     Gate.ZONE: "in other regions",
     Gate.PRICE: "above your price",
     Gate.PROBATION: "on probation",

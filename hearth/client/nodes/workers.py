@@ -83,25 +83,26 @@ class Workers:
 
     def offers(self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None) -> Offers:
         """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
-        from hearth.jobfile import tier_number
+        from hearth.jobfile import tier_number, tier_slug
         from hearth.protocol import formulas, reputation, zones
-        from hearth.protocol.gpu_tiers import TIERS
+        from hearth.protocol.gpu_tiers import TIERS, slug_of, vendor_of, vendor_of_slug
         from hearth.protocol.types import Runtime, Status
         from hearth.protocol.units import gib_ceil, parse_size
 
         tier = tier_number(gpu, TIERS) if gpu else 0
+        maker = vendor_of_slug(tier_slug(gpu, TIERS)) if gpu else None
         least = gib_ceil(parse_size(vram if not vram.isdigit() else f"{vram}GiB")) if vram else 0
         most = parse_rate(max_price, self.session.asset) if max_price else None
         head = self.session.market.port.head()
         parameters = self.session.network.node_parameters
-        slugs = {number: slug for slug, number in TIERS.items()}
         rows: list[OfferRow] = []
         others: Counter[Status] = Counter()
         for node in self.session.market.nodes(head.hash):
             status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             ask = formulas.ask_in_force(node, head.timestamp)
             offer = node.offer
-            small = offer.tier < tier or offer.vram_gib < least
+            vendor = vendor_of(offer.runtimes) if offer.gpu_count else None
+            small = offer.tier < tier or offer.vram_gib < least or (maker is not None and vendor is not maker)
             if status is not Status.ACTIVE or small or (most is not None and ask > most):
                 others[status] += status is not Status.EXITED
                 continue
@@ -113,7 +114,7 @@ class Workers:
                     "ask_text": show_rate(ask, self.session.asset),
                     "runtimes": [flag.name.lower() for flag in Runtime if flag & offer.runtimes and flag.name],
                     "gpus": offer.gpu_count,
-                    "tier": slugs.get(offer.tier, "") if offer.gpu_count else "",
+                    "tier": slug_of(vendor, offer.tier) if offer.gpu_count else "",
                     "vram_gib": offer.vram_gib,
                     "cores": offer.cores,
                     "ram_gib": offer.ram_gib,

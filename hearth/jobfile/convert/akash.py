@@ -15,6 +15,7 @@ from hearth.jobfile.convert.draft import (
     size_of,
     text,
 )
+from hearth.protocol.gpu_tiers import NVIDIA, VENDORS
 
 _SERVICE: Final = {
     "params": "a job has no persistent volumes: results go to /out",
@@ -93,13 +94,14 @@ def _resources(profile: tuple[str, dict[str, Any]], draft: Draft) -> None:
     units = count(gpu.get("units"), f"{where}.gpu.units", 0)
     attributes = mapping(gpu.get("attributes"), f"{where}.gpu.attributes")
     vendors = mapping(attributes.get("vendor"), f"{where}.gpu.attributes.vendor")
-    models = [
-        mapping(model, f"{where}.gpu.attributes.vendor.nvidia")
-        for model in sequence(vendors.get("nvidia"), f"{where}.gpu.attributes.vendor.nvidia")
-    ]
-    if units and set(vendors) - {"nvidia"}:
-        raise NotConvertible(f"{where}.gpu asks for GPUs of {', '.join(vendors)}, and workers offer those of nvidia")
+    vendor = next((one.name for one in VENDORS.values() if one.name in vendors), NVIDIA.name)
+    if units and vendors and vendor not in vendors:
+        raise NotConvertible(f"{where}.gpu asks for GPUs of {', '.join(vendors)}: workers offer {' or '.join(VENDORS)}")
+    if units and len(vendors) > 1:
+        draft.note(f"{where}.gpu", f"several vendors became {vendor}: a job asks for one")
+    place = f"{where}.gpu.attributes.vendor.{vendor}"
+    models = [mapping(model, place) for model in sequence(vendors.get(vendor), place)]
     sizes = [size_of(model["ram"], f"{where}.gpu ram") for model in models if "ram" in model]
     names = [text(model["model"], f"{where}.gpu model") for model in models if "model" in model]
-    draft.gpu(units, names, f"{where}.gpu", min(sizes, default=0))
+    draft.gpu(units, names, f"{where}.gpu", min(sizes, default=0), vendor)
     draft.leave(where, resources, ("cpu", "memory", "storage", "gpu", "id"))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from hearth.base.urls import redact_url
 from hearth.jobfile import rules
 from hearth.jobfile.sugar import needs_shell
-from hearth.protocol.gpu_tiers import MODELS, TIERS
+from hearth.protocol.gpu_tiers import NVIDIA, TIERS, VENDORS, VendorName
 from hearth.protocol.units import format_size
 from hearth.storage.ignore import no_job_takes
 
@@ -22,7 +22,7 @@ OURS: Final = frozenset({"image", "module", "runtime", "command", "limits", "pri
 _SIZE: Final = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,9}))? ?([kKmMgGtT]?)(i?)[bB]?")
 _POWERS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _MIB: Final = 1 << 20
-_VRAM: Final = {model.slug: model.vram_gib for model in MODELS}
+_VRAM: Final = {model.slug: model.vram_gib for vendor in VENDORS.values() for model in vendor.models}
 _NOMINAL: Final = 10
 """A card's memory by its name is at most a tenth more than what it offers."""
 _OUTSIDE: Final = (
@@ -137,8 +137,9 @@ class Draft:
         """Set a part of `resources`."""
         self.job.setdefault("resources", {})[name] = value
 
-    def gpu(self, count: int, models: Iterable[str], key: str, vram: int = 0) -> None:
-        """Ask for GPUs: of the weakest of these models or a better one, with at least `vram` bytes each.
+    def gpu(self, count: int, models: Iterable[str], key: str, vram: int = 0, vendor: VendorName = NVIDIA.name) -> None:
+        """Ask for GPUs: of the weakest of these models or a better one, else of a vendor, with `vram` bytes each at
+        least.
 
         A model's memory by its name is more than its driver leaves free: an L4 has 24 GiB and offers 22. So of a model
         that is named no more is asked than it offers; far more than that is another card's, and is asked as it stands.
@@ -161,6 +162,8 @@ class Draft:
             if free < vram <= free + free // _NOMINAL:
                 self.note(key, f"{format_size(vram)} of memory became {format_size(free)}: {need['tier']} offers that")
                 vram = free
+        elif vendor != NVIDIA.name:
+            need["vendor"] = vendor
         if vram:
             need["vram"] = format_size(vram)
         self.need("gpu", need)
@@ -330,7 +333,7 @@ def _slug(model: str, vram: int) -> str:
 
     A name without its memory ("A100") is the least of its kind, or the least that has `vram` bytes.
     """
-    wanted = re.sub("^(nvidia|tesla|geforce)+", "", re.sub("[^a-z0-9]", "", model.lower()))
+    wanted = re.sub("^(nvidia|tesla|geforce|amd|instinct|radeon)+", "", re.sub("[^a-z0-9]", "", model.lower()))
     plain = {re.sub("[^a-z0-9]", "", slug): slug for slug in TIERS}
     if wanted in plain:
         return plain[wanted]

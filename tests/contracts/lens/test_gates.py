@@ -16,7 +16,14 @@ from tests.kit.world import DEAD_AFTER, ETHER, MARKET, MINIMUM_STAKE, NEEDS, UNB
 
 CEILING = 100 * 10**18
 NEEDY = Needs(
-    Runtime.WASM | Runtime.GPU, tier=10, gpu_count=1, vram_gib=24, cores=16, ram_gib=64, disk_gib=500, zone_mask=1 << 3
+    Runtime.WASM | Runtime.NVIDIA,
+    tier=350,
+    gpu_count=1,
+    vram_gib=24,
+    cores=16,
+    ram_gib=64,
+    disk_gib=500,
+    zone_mask=1 << 3,
 )
 ASKS = [
     Ask(NEEDY, CEILING, BOND, MAX_UINT),
@@ -54,7 +61,7 @@ def fleet(world: World) -> World:
         {"cores": 15},
         {"ram_gib": 63},
         {"disk_gib": 499},
-        {"tier": 9},
+        {"tier": 349},
         {"zone": 4},
         {"ask": CEILING + 1},
     ):

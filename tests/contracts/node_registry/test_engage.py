@@ -13,7 +13,7 @@ from tests.kit.steps import BOND, around, ask, engage, from_jobs, node_state
 from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, FEE_REFERENCE, NEEDS, OFFER, World
 
 FULL = Needs(
-    runtimes=Runtime.GPU, tier=10, gpu_count=1, vram_gib=24, cores=16, ram_gib=64, disk_gib=500, zone_mask=1 << 3
+    runtimes=Runtime.NVIDIA, tier=350, gpu_count=1, vram_gib=24, cores=16, ram_gib=64, disk_gib=500, zone_mask=1 << 3
 )
 
 
@@ -174,7 +174,7 @@ SIZES: list[tuple[str, str]] = [
     ("cores", "nodes: cores short"),
     ("ram_gib", "nodes: RAM short"),
     ("disk_gib", "nodes: disk short"),
-    ("tier", "nodes: GPU tier too low"),
+    ("tier", "nodes: GPU tier not as asked"),
 ]
 
 
@@ -190,17 +190,31 @@ def test_engage__size__is_enough_when_equal(seated: World, size: str, reason: st
 
 @pytest.mark.parametrize(("size", "reason"), SIZES)
 def test_engage__highest_bit_of_a_size__is_offered_and_needed(seated: World, size: str, reason: str) -> None:
-    highest = {"tier": 32, "gpu_count": 32, "vram_gib": 512, "cores": 512, "ram_gib": 8_192, "disk_gib": 65_536}[size]
+    highest = {"tier": 512, "gpu_count": 32, "vram_gib": 512, "cores": 512, "ram_gib": 8_192, "disk_gib": 65_536}[size]
     needs = Needs(runtimes=Runtime.WASM, **{size: highest})
     engage(seated, seated.register(**{size: highest}), needs=needs)
     with reverts(reason):
         engage(seated, seated.register(**{size: highest - 1}), needs=needs)
 
 
+def test_engage__exact__takes_the_tier_alone(seated: World) -> None:
+    node = seated.register()
+    engage(seated, node, needs=replace(FULL, exact=True))
+    for tier in (0, OFFER.tier - 1, OFFER.tier + 1, 1023):
+        with reverts("nodes: GPU tier not as asked"):
+            engage(seated, node, needs=replace(FULL, tier=tier, exact=True))
+    engage(seated, seated.register(tier=1023), needs=Needs(Runtime.WASM, tier=1023, exact=True))
+    # What it lacks besides is named first, and its zone after.
+    with reverts("nodes: disk short"):
+        engage(seated, node, needs=replace(FULL, tier=OFFER.tier - 1, exact=True, disk_gib=501))
+    with reverts("nodes: GPU tier not as asked"):
+        engage(seated, node, needs=replace(FULL, tier=OFFER.tier - 1, exact=True, zone_mask=1))
+
+
 def test_engage__several_gates_fail__names_the_first(seated: World) -> None:
     node = seated.register()
     needs = Needs(
-        runtimes=Runtime.JUROR, tier=63, gpu_count=63, vram_gib=1023, cores=1023, ram_gib=16_383, disk_gib=131_071
+        runtimes=Runtime.JUROR, tier=1023, gpu_count=63, vram_gib=1023, cores=1023, ram_gib=16_383, disk_gib=131_071
     )
     with reverts("nodes: runtime missing"):
         engage(seated, node, needs=needs)

@@ -58,7 +58,7 @@ def test_update_offer__with_an_ask__reverts(seated: World) -> None:
         _update(seated, node, words.pack_offer(replace(BIGGER, ask=1)))
 
 
-@pytest.mark.parametrize("bit", [6, 87, 168])
+@pytest.mark.parametrize("bit", [10, 95, 176])
 def test_update_offer__spare_bits__revert(seated: World, bit: int) -> None:
     node = seated.register()
     with reverts("nodes: spare bits set"):

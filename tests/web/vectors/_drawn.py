@@ -66,7 +66,7 @@ def drawn_needs(random: Random) -> Needs:
         values = word_values(random, words.NEEDS)
         return Needs(**{**values, "runtimes": Runtime(values["runtimes"] & 15)})  # type: ignore[arg-type]
     return Needs(
-        runtimes=random.choice((Runtime.WASM, Runtime.DOCKER, Runtime.DOCKER | Runtime.GPU)),
+        runtimes=random.choice((Runtime.WASM, Runtime.DOCKER, Runtime.DOCKER | Runtime.NVIDIA)),
         tier=random.choice((0, 0, 17, 32)),
         gpu_count=random.choice((0, 0, 1, 2)),
         vram_gib=random.choice((0, 8, 10, 24)),

@@ -12,7 +12,7 @@ from hearth.protocol.units import NATIVE
 from tests.web.vectors import _chance, gates
 from tests.web.vectors._drawn import NOW, node_fields, terms_words
 
-FLEETS = 40
+FLEETS = 60
 
 
 def cases() -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _written(case: Case, terms: list[list[str]]) -> dict[str, Any]:
 def _fitting() -> Case:
     """Return a node and a unit that fit in each way, with as much as the job asks for and no more."""
     policy = PUBLIC.policy
-    needs = Needs(Runtime.DOCKER | Runtime.GPU, 17, 1, 10, 4, 16, 100, zone_mask=1 << 4 | 1 << 5, home=5)
+    needs = Needs(Runtime.DOCKER | Runtime.NVIDIA, 17, 1, 10, 4, 16, 100, zone_mask=1 << 4 | 1 << 5, home=5)
     terms = Terms(
         _drawn.SUBMITTER,
         salt=0,
@@ -197,11 +197,13 @@ def _of_offer() -> list[Change]:
         *(_offer(**{name: size + 1}) for name, size in sizes.items()),
         _offer(runtimes=Runtime.DOCKER),
         _offer(runtimes=Runtime.WASM | Runtime.JUROR),
-        _offer(runtimes=Runtime(255)),
+        _offer(runtimes=Runtime(4095)),
         _offer(zone=5),
         _offer(zone=3),
         _offer(zone=15),
         lambda case: replace(case, terms=replace(case.terms, needs=replace(case.terms.needs, zone_mask=0))),
+        lambda case: replace(case, terms=replace(case.terms, needs=replace(case.terms.needs, exact=True))),
+        lambda case: replace(case, terms=replace(case.terms, needs=replace(case.terms.needs, exact=True, tier=18))),
         _offer(slots=0),
     ]
 

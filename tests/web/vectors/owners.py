@@ -19,7 +19,7 @@ from hearth.market.calls import Calls
 from hearth.market.manifest import Manifest, carried
 from hearth.market.network import Network
 from hearth.protocol import words
-from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.gpu_tiers import TIERS, vendor_of_slug
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import NodeId, Runtime
 from hearth.protocol.units import GIB
@@ -139,7 +139,11 @@ def _or_field(made: Callable[[], str]) -> dict[str, Any]:
 
 def _gpu(wish: Mapping[str, Any], index: int) -> GpuInfo:
     slug, size = wish["model"], int(wish["vram"])
-    return GpuInfo(index, slug, f"GPU-{index}", size * GIB, size, TIERS[slug], slug, (9, 0), "1", None, (), ())
+    vendor = vendor_of_slug(slug)
+    assert vendor is not None
+    return GpuInfo(
+        index, slug, f"GPU-{index}", size * GIB, size, TIERS[slug], slug, (9, 0), "1", None, (), (), vendor=vendor
+    )
 
 
 def _manifest(random: Random) -> dict[str, Any]:

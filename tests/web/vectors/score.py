@@ -19,8 +19,8 @@ COUNT = 30
 def cases() -> dict[str, Any]:
     """Return what is scored with its score, what a lot is drawn of with lot and key, and scores as they are ranked."""
     random = _chance.source("score")
-    needs = Needs(tier=17, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
-    offer = Offer(tier=19, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
+    needs = Needs(tier=400, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
+    offer = Offer(tier=450, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
     example = _score(needs, 1_000_000, 400_000, offer, NodeState(r=3 * ONE, s=ONE, busy=1))
     return {
         "scores": [example, *(_drawn_score(random) for _ in _chance.rows(COUNT))],

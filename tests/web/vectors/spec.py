@@ -177,7 +177,23 @@ FIXED = (
     'resources: {gpu: {tier: h200}, regions: [IN, " fr"]}\n',
     *(
         f'{_DOCKER}resources: {{gpu: {{tier: "{tier}"}}}}\n'
-        for tier in ("rtx-409", "\u212aNVIDIA", "A100", "Rtx 4090", "")
+        for tier in ("rtx-409", "\u212aNVIDIA", "A100", "Rtx 4090", "", "MI300X")
+    ),
+    *(
+        f"{_DOCKER}resources: {{gpu: {{{gpu}}}}}\n"
+        for gpu in (
+            "vendor: amd",
+            "tier: h100, exact: true",
+            "tier: h100, vendor: nvidia",
+            "tier: mi210, exact: true",
+            "tier: mi300x, vendor: nvidia",
+            "tier: rtx-4090, vendor: amd",
+            "vendor: intel",
+            "exact: true",
+            "exact: 1",
+            "count: 0, exact: true, tier: t4",
+            "count: 0, vendor: amd",
+        )
     ),
     f"{_DOCKER}resources: {{disk: 1GiB}}\ninputs: [{{src: big, dst: /in/a}}]\n",
     f"{_DOCKER}inputs: [{{src: big, dst: /in/a}}]\n",
@@ -369,7 +385,9 @@ _POOL: Mapping[str, Sequence[Any]] = {
     "image": ("python:3.12", "a/b:tag@sha256:" + "ab" * 32, "localhost:5000/a", "Python", "a b", None),
     "runtime": ("wasm", "docker", *_TIMES),
     "count": (0, 1, 2, 63, 64, "3"),
-    "tier": ("rtx-4090", "RTX 4090", "h100", "A100 80GB", "rtx-409", None),
+    "tier": ("rtx-4090", "RTX 4090", "h100", "A100 80GB", "rtx-409", "mi300x", None),
+    "vendor": ("nvidia", "amd", "intel", None),
+    "exact": (True, False),
     "units": (1, 2, 24, 1_048_576, 1_048_577, 0, "7"),
     "chunk": (1, 2, 3, 257),
     "attempts": (1, 3, 8, 9, "2"),

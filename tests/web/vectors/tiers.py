@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from hearth.protocol import gpu_tiers
+from hearth.protocol.gpu_tiers import MAX_TIER, TIERS, slug_of, vendor_of, vendor_of_slug
+from hearth.protocol.types import Runtime
 
 
 def cases() -> dict[str, Any]:
-    """Return slugs by key, and keys by slug, None for what is no slug."""
-    slugs = [*gpu_tiers.TIERS, "tier-2", "RTX-4090", "", "__proto__", "constructor", "t4 "]
+    """Return slugs by vendor and key, and keys by slug, None for what is no slug."""
+    slugs = [*TIERS, "tier-2", "RTX-4090", "", "__proto__", "constructor", "t4 "]
     return {
-        "slugs": [gpu_tiers.slug_of(tier) for tier in range(gpu_tiers.MAX_TIER + 2)],
-        "tiers": [{"in": slug, "out": gpu_tiers.TIERS.get(slug)} for slug in slugs],
+        "slugs": [
+            {"runtimes": int(flags), "slugs": [slug_of(vendor_of(flags), tier) for tier in range(MAX_TIER + 2)]}
+            for flags in (Runtime.WASM, Runtime.DOCKER | Runtime.NVIDIA, Runtime.AMD | Runtime.JUROR, Runtime(4095))
+        ],
+        "tiers": [{"in": slug, "out": TIERS.get(slug), "vendor": _vendor(slug)} for slug in slugs],
     }
+
+
+def _vendor(slug: str) -> str | None:
+    vendor = vendor_of_slug(slug)
+    return None if vendor is None else vendor.name

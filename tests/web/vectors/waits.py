@@ -17,7 +17,7 @@ from tests.web.vectors._drawn import NOW, drawn_policy, drawn_terms, drawn_unit,
 from tests.web.vectors.parents import _words
 from tests.web.vectors.views import LOG, _Head
 
-COUNT = 20
+COUNT = 32
 
 
 def cases() -> Any:

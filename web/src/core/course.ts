@@ -9,7 +9,7 @@ import type { Strays } from "./logs";
 import { floorDivInt } from "./numbers";
 import { type Market, misplaced, type Posted, postedOf } from "./posted";
 import { compareBig, medianBig, medianOf, quantile, type Step } from "./chart-series";
-import { slugOf } from "./tiers";
+import { slugOf, vendorOf } from "./tiers";
 import type { Needs, Node, State } from "./types";
 import { unpackOffer, unpackShare, unpackUnit } from "./words";
 
@@ -55,7 +55,8 @@ export interface CourseTold {
 }
 
 // What a job's needs call a tier: that of the GPU it asks for.
-const tierOfNeeds = ({ gpuCount, tier }: Needs): string => (gpuCount === 0 ? "none" : tier === 0 ? "any GPU" : slugOf(tier));
+const tierOfNeeds = ({ gpuCount, tier, runtimes }: Needs): string =>
+  gpuCount === 0 ? "none" : tier === 0 ? "any GPU" : slugOf(vendorOf(runtimes), tier);
 
 interface JobCourse {
   readonly posted: Posted;

@@ -96,5 +96,6 @@ function offerGate({ offer }: Node, needs: Needs): Gate {
   if (needs.runtimes & ~offer.runtimes) return GATE.RUNTIME;
   const size = SIZE_GATES.find(([, name]) => offer[name] < needs[name]);
   if (size !== undefined) return size[0];
+  if (needs.exact && offer.tier !== needs.tier) return GATE.TIER;
   return needs.zoneMask !== 0 && !((needs.zoneMask >> offer.zone) & 1) ? GATE.ZONE : GATE.FITS;
 }

@@ -3,6 +3,7 @@
 // the page's own.
 
 import { SPEC_BOUNDS, SPEC_MODELS, SPEC_PATTERNS } from "../generated/spec";
+import type { VENDORS } from "../generated/tiers";
 import { small } from "./numbers";
 import { type Location, type Problem, problem } from "./problems";
 import { DECIMAL, refusalOf } from "./rules";
@@ -11,6 +12,7 @@ import { parseDuration, parseSize, splitAmount, splitRate } from "./units";
 import type { Value, ValueMap } from "./values";
 
 export type RuntimeName = "docker" | "wasm";
+export type VendorName = (typeof VENDORS)[number]["name"];
 export type VerifyMode = "none" | "attested" | "referee" | "retrial";
 export type Condition = "success" | "failure" | "always";
 
@@ -18,6 +20,8 @@ export interface Gpu {
   readonly count: number;
   readonly tier: string | null;
   readonly vram: string | null;
+  readonly vendor: VendorName | null;
+  readonly exact: boolean;
 }
 
 export interface Resources {

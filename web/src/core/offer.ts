@@ -3,12 +3,11 @@
 
 import { GIB } from "../generated/bounds";
 import { RUNTIME_NAMES, START } from "../generated/owners";
-import { RUNTIME } from "../generated/states";
 import { WORDS } from "../generated/words";
 import { HearthError } from "./errors";
 import type { Network } from "./network";
 import { floorDiv, minBig, small } from "./numbers";
-import { slugOf, tierOfSlug } from "./tiers";
+import { slugOf, tierOfSlug, vendorOf, vendorOfSlug } from "./tiers";
 import type { Offer } from "./types";
 import { trimmed } from "./unicode";
 import { formatRate, parseRate, parseSize } from "./units";
@@ -53,9 +52,10 @@ export function offerOf(wish: Wish, asset: Network["asset"]): Offer {
   const bare = { runtimes, tier: 0, gpuCount: 0, vramGib: 0, cores, ramGib, diskGib, zone, slots, pending: false, ask };
   if (gpuCount === 0) return bare;
   const tier = tierOfSlug(wish.model);
-  if (tier === undefined) throw refuse("gpus", "it names no model of the table", "pick one");
+  const vendor = vendorOfSlug(wish.model);
+  if (tier === undefined || vendor === undefined) throw refuse("gpus", "it names no model of the table", "pick one");
   const vramGib = whole("gpus", wish.vram, 1, MOST.vram);
-  return { ...bare, runtimes: runtimes | RUNTIME.GPU, tier, gpuCount, vramGib };
+  return { ...bare, runtimes: runtimes | vendor.flag, tier, gpuCount, vramGib };
 }
 
 // Return what an ask is in base units x 1e6 per second. Throws BAD_OFFER for none, and for one that no offer can say.
@@ -74,7 +74,7 @@ export function wishOf(offer: Offer, ask: bigint, country: string, asset: Networ
     slots: String(offer.slots),
     runtimes,
     gpus: String(offer.gpuCount),
-    model: offer.gpuCount === 0 ? "" : slugOf(offer.tier),
+    model: offer.gpuCount === 0 ? "" : slugOf(vendorOf(offer.runtimes), offer.tier),
     vram: offer.gpuCount === 0 ? "" : String(offer.vramGib),
     cores: String(offer.cores),
     memory: `${offer.ramGib}GiB`,

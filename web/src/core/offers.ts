@@ -3,16 +3,15 @@
 
 import { ZONE_COUNT } from "../generated/bounds";
 import { RUNTIME, STATUS } from "../generated/states";
-import { MODELS } from "../generated/tiers";
 import { HearthError } from "./errors";
 import { reputation } from "./reputation";
 import { compareBig } from "./chart-series";
 import { askInForce, quarantinedUntil, statusOf } from "./status";
-import { tierOfSlug } from "./tiers";
-import type { Node } from "./types";
+import { slugOf, tierOfSlug, vendorOf, vendorOfSlug, type Vendor } from "./tiers";
+import type { Node, Offer } from "./types";
 import { type Asset, gibCeil, parseRate, parseSize } from "./units";
 
-// One slot of a live node, and how many of them a job could take now; `tier` is "" for none that has a name.
+// One slot of a live node, and how many of them a job could take now; `tier` is "tier-N" where N is no model's key, "" without a GPU.
 export interface Offered {
   readonly node: number;
   readonly ask: bigint;
@@ -32,6 +31,7 @@ export interface Offered {
 
 // What a reader asks for: this GPU or a better one, at least so much of its memory, at most this ask, one zone.
 export interface Wanted {
+  readonly vendor: Vendor | undefined;
   readonly tier: number;
   readonly vramGib: bigint;
   readonly most: bigint | undefined;
@@ -44,7 +44,7 @@ export interface Rules {
   readonly minimumStake: bigint;
 }
 
-const ANYTHING: Wanted = { tier: 0, vramGib: 0n, most: undefined, zone: undefined };
+const ANYTHING: Wanted = { vendor: undefined, tier: 0, vramGib: 0n, most: undefined, zone: undefined };
 
 // Read what is asked for as it is written, "" for no wish: a slug, "40" (GiB) or "40GiB", "2/h", a zone's slug. Throws
 // UNKNOWN_TIER, UNKNOWN_ZONE, BAD_SIZE, BAD_RATE, BAD_AMOUNT.
@@ -59,6 +59,7 @@ export function wantedOf(
   const place = zones.find((one) => one.slug === zone)?.number;
   if (zone !== "" && place === undefined) throw new HearthError("UNKNOWN_ZONE", "the link names a zone that is none", "pick one of the map");
   return {
+    vendor: vendorOfSlug(gpu),
     tier,
     vramGib: vram === "" ? 0n : gibCeil(parseSize(/^[0-9]+$/.test(vram) ? `${vram}GiB` : vram)),
     most: most === "" ? undefined : parseRate(most, asset),
@@ -68,9 +69,9 @@ export function wantedOf(
 
 // Return the live nodes' offers that fit, cheapest first.
 export function offersOf(nodes: readonly Node[], now: number, rules: Rules, wanted = ANYTHING): Offered[] {
-  const { tier, vramGib, most, zone } = wanted;
+  const { vendor, tier, vramGib, most, zone } = wanted;
   return nodes
-    .filter((node) => isLive(node, now, rules) && node.offer.tier >= tier && BigInt(node.offer.vramGib) >= vramGib)
+    .filter((node) => isLive(node, now, rules) && (vendor === undefined || vendor === vendorOfOffer(node.offer)) && node.offer.tier >= tier && BigInt(node.offer.vramGib) >= vramGib)
     .map((node) => offered(node, now))
     .filter((one) => (most === undefined || one.ask <= most) && (zone === undefined || one.zone === zone))
     .sort((a, b) => compareBig(a.ask, b.ask) || a.node - b.node);
@@ -82,7 +83,7 @@ export interface Rung extends Offered {
 }
 
 export interface Ladder {
-  // The slug of a tier, "" for nodes without a GPU that has a name.
+  // The slug of a tier, "" for nodes without a GPU.
   readonly tier: string;
   readonly rungs: readonly Rung[];
   readonly slots: number;
@@ -137,7 +138,7 @@ function offered(node: Node, now: number): Offered {
     node: node.id,
     ask: askInForce(node, now),
     gpus: offer.gpuCount,
-    tier: offer.gpuCount === 0 ? "" : (SLUGS.get(offer.tier) ?? ""),
+    tier: offer.gpuCount === 0 ? "" : slugOf(vendorOf(offer.runtimes), offer.tier),
     vramGib: offer.vramGib,
     cores: offer.cores,
     ramGib: offer.ramGib,
@@ -151,4 +152,5 @@ function offered(node: Node, now: number): Offered {
   };
 }
 
-const SLUGS: ReadonlyMap<number, string> = new Map(MODELS.map((model) => [model.tier, model.slug]));
+// Whose GPUs an offer has.
+const vendorOfOffer = (offer: Offer): Vendor | undefined => (offer.gpuCount === 0 ? undefined : vendorOf(offer.runtimes));

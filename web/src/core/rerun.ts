@@ -3,6 +3,7 @@
 
 import { MIB, ZERO_HASH } from "../generated/bounds";
 import { BILLING, TERMS_FLAG } from "../generated/states";
+import { VENDORS } from "../generated/tiers";
 import type { Hex } from "./bytes";
 import { decode } from "./canonical";
 import { dumpValues } from "./dump";
@@ -110,11 +111,13 @@ function outputsOf({ outputs }: ResolvedSpec): readonly Value[] {
 }
 
 function resourcesOf(spec: ResolvedSpec): ValueMap {
-  const { gpus, tier, vram_gib, cpus, memory_mib, disk_gib, regions } = spec.resources;
+  const { gpus, vendor, tier, exact, vram_gib, cpus, memory_mib, disk_gib, regions } = spec.resources;
   const values = new Map<string, Value>([["cpus", BigInt(cpus)], ["memory", formatSize(BigInt(memory_mib) * BigInt(MIB))]]);
   if (gpus > 0) {
     const gpu = new Map<string, Value>([["count", BigInt(gpus)]]);
     if (tier !== "") gpu.set("tier", tier);
+    else if (vendor !== VENDORS[0].name) gpu.set("vendor", vendor);
+    if (exact) gpu.set("exact", true);
     if (vram_gib > 0) gpu.set("vram", `${vram_gib}GiB`);
     values.set("gpu", gpu);
   }

@@ -1,9 +1,8 @@
 // The canonical spec: the JSON document (RFC 8785) whose sha2-256 is on chain, and what a worker reads. Mirrors
 // hearth/jobfile/resolved.py, without reading documents that others wrote (`parse_canonical`).
 
-import { MODELS } from "../generated/tiers";
+import { MODELS, VENDORS } from "../generated/tiers";
 import { SPEC_BOUNDS } from "../generated/spec";
-import { RUNTIME } from "../generated/states";
 import { type Hex, sha256, toHex } from "./bytes";
 import { encode } from "./canonical";
 import { parseCid } from "./cid";
@@ -13,6 +12,7 @@ import type { Compare, JobSpec, Resources, RuntimeName } from "./model";
 import { ceilDiv, small } from "./numbers";
 import { countryCode, DIGEST_IMAGE } from "./rules";
 import { maxSeconds, runtimeKind, runtimeOf } from "./spec";
+import { vendorNamed, vendorOfSlug } from "./tiers";
 import type { Needs } from "./types";
 import { gibCeil, mibCeil, parseDuration, parseSize } from "./units";
 import { zoneMask, zoneOf } from "./zones";
@@ -33,7 +33,9 @@ export const TIERS: Tiers = new Map(MODELS.map(({ slug, tier }) => [slug, tier])
 
 export interface ResolvedResources {
   readonly gpus: number;
+  readonly vendor: string;
   readonly tier: string;
+  readonly exact: boolean;
   readonly vram_gib: number;
   readonly cpus: number;
   readonly memory_mib: number;
@@ -148,7 +150,7 @@ export function needsOf(resources: ResolvedResources, runtime: string, tiers: Ti
   const flag = runtimeKind(runtime).flag;
   const [home] = resources.regions;
   return {
-    runtimes: resources.gpus > 0 ? flag | RUNTIME.GPU : flag,
+    runtimes: resources.gpus > 0 ? flag | (vendorNamed(resources.vendor)?.flag ?? 0) : flag,
     tier: tierNumber(resources.tier, tiers),
     gpuCount: resources.gpus,
     vramGib: resources.vram_gib,
@@ -157,6 +159,7 @@ export function needsOf(resources: ResolvedResources, runtime: string, tiers: Ti
     diskGib: resources.disk_gib,
     zoneMask: home === undefined ? 0 : zoneMask(resources.regions),
     home: home === undefined ? 0 : zoneOf(home),
+    exact: resources.exact,
   };
 }
 
@@ -197,15 +200,28 @@ function diskGib(asked: string | null, needed: bigint): number {
 
 // Resources in whole units; sizes round up.
 function resourcesOf(need: Resources, disk: number, tiers: Tiers): ResolvedResources {
+  const tier = need.gpu.tier === null ? "" : tierSlug(need.gpu.tier, tiers);
   return {
     gpus: need.gpu.count,
-    tier: need.gpu.tier === null ? "" : tierSlug(need.gpu.tier, tiers),
+    vendor: vendorAsked(need.gpu, tier),
+    tier,
+    exact: need.gpu.exact,
     vram_gib: need.gpu.vram === null ? 0 : small(gibCeil(parseSize(need.gpu.vram))),
     cpus: need.cpus,
     memory_mib: small(mibCeil(parseSize(need.memory))),
     disk_gib: disk,
     regions: need.regions.map(countryCode),
   };
+}
+
+// Whose GPUs are asked: who makes the tier, who is named, or the first; "" without GPUs. Throws BAD_SPEC where these differ.
+function vendorAsked(gpu: Resources["gpu"], tier: string): string {
+  if (gpu.count === 0) return "";
+  const maker = vendorOfSlug(tier);
+  if (maker !== undefined && gpu.vendor !== null && gpu.vendor !== maker.name) {
+    throw refuse("resources.gpu.vendor", `${tier} is a GPU of ${maker.title}`, `write vendor: ${maker.name}, or leave it out`);
+  }
+  return gpu.vendor ?? (maker ?? VENDORS[0]).name;
 }
 
 // A comparator with every field present, empty where it is not used.

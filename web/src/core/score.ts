@@ -8,7 +8,7 @@ import { keccakOf } from "./terms";
 import type { Needs, NodeState, Offer, Terms } from "./types";
 import { zoneDistance } from "./zones";
 
-const TIER_STEP = 2_500;
+const TIER_STEP = 100;
 const DISTANCE_STEP = 666;
 const LOT_BITS = 40;
 const LOT_DIGITS = 10;

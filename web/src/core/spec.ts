@@ -164,8 +164,12 @@ function resources(spec: JobSpec): Problem[] {
     const hint = `ask for no GPU, or run an image (runtime ${able.join(" or ")})`;
     problems.push(problem(["resources", "gpu"], `runtime ${runtime} computes on the CPU`, hint));
   }
-  if (need.gpu.count === 0 && (need.gpu.tier !== null || need.gpu.vram !== null)) {
-    problems.push(problem(["resources", "gpu", "count"], "tier and vram say nothing of 0 GPUs", "use count: 1"));
+  const { count, tier, vram, vendor, exact } = need.gpu;
+  if (count === 0 && (tier !== null || vram !== null || vendor !== null || exact)) {
+    problems.push(problem(["resources", "gpu", "count"], "tier, vram, vendor and exact say nothing of 0 GPUs", "use count: 1"));
+  }
+  if (exact && tier === null) {
+    problems.push(problem(["resources", "gpu", "exact"], "says nothing without a tier", "name a model: tier: rtx-4090"));
   }
   const { mostVramGib, mostMemoryGib, mostDiskGib } = SPEC_BOUNDS;
   problems.push(

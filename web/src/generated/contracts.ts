@@ -5,10 +5,10 @@ export const CONTRACTS = ["Escrow", "NodeRegistry", "Rules", "JobRegistry", "Len
 
 export const CODES = {
   Escrow: { bytes: 1858, hash: "0x1c95054d832725e702e191975dc1b3ecb435b32ad91402dbf0008314aaf712f1" },
-  NodeRegistry: { bytes: 14748, hash: "0xc44c19d691f0a6e1abb80cf54510ab689255f6c2ac1b94593098c1d5824a45de" },
-  Rules: { bytes: 6555, hash: "0x35ad75e28a0e8a33b84f1523897c3609d17a7bf4f6dd444c38d7f18225ea380e" },
+  NodeRegistry: { bytes: 14819, hash: "0x7de585d6b61036fa84ad9fb19cbdaf26831554fc1d40b449a3263614a3f4835f" },
+  Rules: { bytes: 6557, hash: "0x0c0855fa383e19040900df84ab86ed287d151e660dbf5cff3748ff04f77556df" },
   JobRegistry: { bytes: 22983, hash: "0x4afd6470d8c7fb39f4a902625fc80b012b114ff3a855b532ded105b43857d7d4" },
-  Lens: { bytes: 17379, hash: "0xed75745c56e6feb36951fce4c5f1d0d6c8684c28aee9a53094947be1524dcaf6" },
+  Lens: { bytes: 17379, hash: "0x323f005a5b469657b42b41d4e3955752ff1ee1bca377a36a233262ef92d762c7" },
   Attesters: { bytes: 1608, hash: "0x08c89c7e1f1f5aaa32ab24f8814e16a206265bcaea6408c11abfc3ef8db235b0" },
   Steward: { bytes: 2183, hash: "0x7a0e1552de77d7ac0b2ae75a90a4dccc68e0ce022fe465b2154913a9c680601e" },
 } as const;

@@ -89,7 +89,7 @@ export const REASONS = {
   2010: { name: "NODES_CORES_SHORT", text: "nodes: cores short" },
   2011: { name: "NODES_RAM_SHORT", text: "nodes: RAM short" },
   2012: { name: "NODES_DISK_SHORT", text: "nodes: disk short" },
-  2013: { name: "NODES_TIER_LOW", text: "nodes: GPU tier too low" },
+  2013: { name: "NODES_OTHER_TIER", text: "nodes: GPU tier not as asked" },
   2014: { name: "NODES_ZONE_BARRED", text: "nodes: zone not allowed" },
   2015: { name: "NODES_PRICE_HIGH", text: "nodes: ask above ceiling" },
   2016: { name: "NODES_ON_PROBATION", text: "nodes: on probation" },

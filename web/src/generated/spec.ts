@@ -50,7 +50,7 @@ export const SPEC_MODELS = {
       key: "resources",
       type: { kind: "model", model: "Resources" },
       default: {
-        gpu: { count: 0, tier: null, vram: null },
+        gpu: { count: 0, tier: null, vram: null, vendor: null, exact: false },
         cpus: 1,
         memory: "1GiB",
         disk: null,
@@ -116,7 +116,7 @@ export const SPEC_MODELS = {
     {
       key: "gpu",
       type: { kind: "model", model: "Gpu" },
-      default: { count: 0, tier: null, vram: null },
+      default: { count: 0, tier: null, vram: null, vendor: null, exact: false },
     },
     { key: "cpus", type: { kind: "whole", least: 1, most: 1023 }, default: 1 },
     { key: "memory", type: { kind: "size" }, default: "1GiB" },
@@ -183,6 +183,12 @@ export const SPEC_MODELS = {
     { key: "count", type: { kind: "whole", least: 0, most: 63 }, default: 1 },
     { key: "tier", type: { kind: "nullable", inner: { kind: "text" } }, default: null },
     { key: "vram", type: { kind: "nullable", inner: { kind: "size" } }, default: null },
+    {
+      key: "vendor",
+      type: { kind: "nullable", inner: { kind: "word", words: ["nvidia", "amd"] } },
+      default: null,
+    },
+    { key: "exact", type: { kind: "bool" }, default: false },
   ],
   Compare: [
     {

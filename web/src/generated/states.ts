@@ -57,7 +57,7 @@ export const GATE = {
   NOT_OPEN: 20,
 } as const;
 
-export const RUNTIME = { WASM: 1, DOCKER: 2, GPU: 4, JUROR: 8 } as const;
+export const RUNTIME = { WASM: 1, DOCKER: 2, NVIDIA: 4, JUROR: 8, AMD: 16 } as const;
 
 export const TERMS_FLAG = { CONFIDENTIAL: 1, PREEMPTIBLE: 2, NEWCOMERS: 4, PROVEN: 8, KEEP: 16 } as const;
 
@@ -78,7 +78,7 @@ export const FLEET_LABELS = {
   10: "short of cores",
   11: "short of memory",
   12: "short of disk",
-  13: "with weaker GPUs",
+  13: "with weaker or other GPUs",
   14: "in other regions",
   15: "above your price",
   16: "on probation",
@@ -101,7 +101,7 @@ export const GATE_SENTENCES = {
   10: "it is short of cores",
   11: "it is short of memory",
   12: "it is short of disk",
-  13: "it is with weaker GPUs",
+  13: "it is with weaker or other GPUs",
   14: "the job excludes its region",
   15: "it asks more than the job's ceiling",
   16: "it is on probation: leases of a low price, and few before they are settled",

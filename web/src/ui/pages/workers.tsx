@@ -4,7 +4,7 @@ import { counted } from "../../core/counted";
 import { bpsPercent } from "../../core/numbers";
 import { reputation } from "../../core/reputation";
 import { askInForce, quarantinedUntil } from "../../core/status";
-import { slugOf } from "../../core/tiers";
+import { slugOf, vendorOf } from "../../core/tiers";
 import type { Node } from "../../core/types";
 import { STATUS, STATUS_LABELS } from "../../generated/states";
 import { ZONES } from "../../generated/zones";
@@ -44,7 +44,7 @@ export function Workers({ context }: { readonly context: Context }) {
       number: true,
     },
     { head: "busy", cell: (node) => `${node.state.busy}/${node.offer.slots}`, number: true },
-    { head: "GPU", cell: (node) => (node.offer.gpuCount === 0 ? "none" : `${node.offer.gpuCount} x ${slugOf(node.offer.tier)}`) },
+    { head: "GPU", cell: (node) => (node.offer.gpuCount === 0 ? "none" : `${node.offer.gpuCount} x ${slugOf(vendorOf(node.offer.runtimes), node.offer.tier)}`) },
     { head: "zone", cell: (node) => ZONES[node.offer.zone]?.slug ?? "?" },
     { head: "stake", cell: (node) => <Amount value={node.stake} asset={network.asset} />, number: true },
     { head: "reputation", cell: (node) => bpsPercent(reputation(node.state.r, node.state.s)), number: true },

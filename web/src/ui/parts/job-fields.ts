@@ -1,7 +1,7 @@
 // The fields of a job file as the form calls and groups them. Types, words and defaults are the library's (generated/spec.ts).
 
 import type { Location } from "../../core/problems";
-import { MODELS } from "../../generated/tiers";
+import { MODELS, VENDORS } from "../../generated/tiers";
 
 export interface Field {
   readonly where: Location;
@@ -76,6 +76,8 @@ export const GROUPS: readonly Group[] = [
       field("resources.gpu.vram", "Memory of each GPU", 'at least, such as "24GiB"'),
     ],
     rare: [
+      field("resources.gpu.vendor", "Whose GPU", "left out: that of the model, or nvidia", { choices: VENDORS.map(({ name }) => name) }),
+      field("resources.gpu.exact", "This very GPU, no better one"),
       field("resources.disk", "Disk", "left out: what inputs and outputs add up to"),
       field("resources.regions", "Countries", "two letters each; each admits its whole zone, and zones are what workers say", { one: "country" }),
     ],

@@ -10,7 +10,7 @@ import { reputation } from "../../core/reputation";
 import { waitsOf } from "../../core/obstacles";
 import { statusLabel } from "../../core/state-labels";
 import { askInForce, stakeShort, statusOf } from "../../core/status";
-import { slugOf } from "../../core/tiers";
+import { slugOf, vendorOf } from "../../core/tiers";
 import type { Node, Offer } from "../../core/types";
 import { formatDuration } from "../../core/units";
 import { ZERO_ADDRESS } from "../../generated/bounds";
@@ -103,7 +103,7 @@ export const statusWordOf = (node: Node, now: number, { nodeParameters }: Pick<N
   statusLabel(statusOf(node, now, Number(nodeParameters.dead_after), nodeParameters.minimum_stake));
 
 export function offerInWords(offer: Offer): string {
-  const gpus = offer.gpuCount === 0 ? "no GPU" : `${offer.gpuCount} x ${slugOf(offer.tier)} of ${offer.vramGib} GiB`;
+  const gpus = offer.gpuCount === 0 ? "no GPU" : `${offer.gpuCount} x ${slugOf(vendorOf(offer.runtimes), offer.tier)} of ${offer.vramGib} GiB`;
   const sizes = `${counted(offer.cores, "core")}, ${offer.ramGib} GiB of memory, ${offer.diskGib} GiB of disk`;
   return `${runtimesOf(offer)}; ${gpus}, ${sizes}; zone ${ZONES[offer.zone]?.slug ?? "?"}`;
 }

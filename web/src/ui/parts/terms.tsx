@@ -8,8 +8,8 @@ import { cidOfDigest } from "../../core/cid";
 import { counted } from "../../core/counted";
 import { bond } from "../../core/money";
 import { type Parent, unpackParents } from "../../core/parents";
-import { slugOf } from "../../core/tiers";
-import { leasesOf, nameOf, type Terms } from "../../core/types";
+import { slugOf, vendorOf } from "../../core/tiers";
+import { leasesOf, nameOf, type Needs, type Terms } from "../../core/types";
 import { type Asset, formatAmount, formatDuration, showRate } from "../../core/units";
 import { CONDITION } from "../../generated/parents";
 import { BILLING, TERMS_FLAG } from "../../generated/states";
@@ -28,7 +28,7 @@ export function TermsOf({ standing, asset, attesters }: { readonly standing: Sta
     ["billing", `${BILLED[terms.billing]}, at most ${showRate(terms.ceiling, asset)}`],
     ["time", `${formatDuration(terms.maxSeconds)} a unit, ${counted(terms.maxAttempts, "attempt")}`],
     ["keeper fee", formatAmount(terms.keeperFee, asset)],
-    ["GPU", needs.gpuCount === 0 ? "none" : `${needs.gpuCount} x ${slugOf(needs.tier)} or better, ${needs.vramGib} GiB`],
+    ["GPU", needs.gpuCount === 0 ? "none" : `${needs.gpuCount} x ${gpuAsked(needs)}, ${needs.vramGib} GiB`],
     ["cores, RAM, disk", `${needs.cores}, ${needs.ramGib} GiB, ${needs.diskGib} GiB`],
     ["judge", judgeOf(terms, attesters)],
     ["a lease's bond", formatAmount(bond(terms, view.policy), asset)],
@@ -75,4 +75,10 @@ function Parents({ of }: { readonly of: readonly Parent[] }) {
 function judgeOf(terms: Terms, attesters: Hex): string {
   if (BigInt(terms.judge) === 0n) return "none";
   return terms.judge === attesters ? `signatures of attesters (${terms.judge})` : terms.judge;
+}
+
+// What a job asks of the GPUs of a slot.
+function gpuAsked({ runtimes, tier, exact }: Needs): string {
+  if (tier === 0) return "any";
+  return `${slugOf(vendorOf(runtimes), tier)} ${exact ? "and no other" : "or better"}`;
 }
