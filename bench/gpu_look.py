@@ -22,6 +22,7 @@ import click
 
 from bench.bench_match import machine
 from tests.kit.played_gpu import card, played_machine
+from worker.gpu.nvidia import DRIVER
 from worker.gpu.probing import Looks
 
 OUT: Final = Path(__file__).parent / "results" / "gpu_look.json"
@@ -44,7 +45,7 @@ def timed(act: Callable[[], object], rounds: int) -> dict[str, float]:
 @click.option("--rounds", default=40, show_default=True, help="Looks, one after another.")
 def main(rounds: int) -> None:
     """Compare a look with a Python that does nothing, and write both."""
-    looks = Looks()
+    looks = Looks(DRIVER)
     with played_machine(card(), card()) as played, mock.patch.dict(os.environ, played.environ):
         assert len(looks.probe().gpus) == 2
         look = timed(looks.probe, rounds)

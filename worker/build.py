@@ -31,7 +31,7 @@ from hearth.daemon.health import Server
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config, shared_lock
 from hearth.market.network import Network
 from hearth.market.reads import Market
-from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.gpu_tiers import NVIDIA, TIERS, vendor_of
 from hearth.protocol.runtimes import DOCKER, RUNTIMES
 from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId
 from hearth.protocol.types import Runtime as RuntimeFlag
@@ -457,16 +457,17 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
         return Pool()
     wish, docker = settings.offer.gpus, runtimes.get(DOCKER.name)
     engine = docker if isinstance(docker, DockerRuntime) else None
+    vendor = vendor_of(node.offer.runtimes) or NVIDIA
     pool = Pool(
-        probing.probe,
+        partial(probing.probe_of, vendor),
         offered=partial(promised_gpu, settings.offer, node.offer),
         named=wish if isinstance(wish, tuple) else (),
-        trial=engine.try_gpu if engine is not None else lambda uuid: "",
+        trial=engine.try_gpu if engine is not None else lambda gpu: "",
         locks=Locks(),
     )
     pool.look()
-    if engine is not None and (why := engine.gpu_refusals(pool.uuids)):
-        pool.refuse(pool.uuids, why)
+    if engine is not None and (why := engine.gpu_refusals(pool.devices)):
+        pool.refuse([gpu.uuid for gpu in pool.devices], why)
     return pool
 
 

@@ -6,11 +6,9 @@ row names) or FAIL (a worker would not start, would get no work, or would lose i
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +17,6 @@ from typing import Final
 
 from hearth.base.errors import REINSTALL, BlockMissing, ChainError, ConfigError, HearthError, StorageError
 from hearth.base.files import free_bytes, mending, nearest
-from hearth.base.text import one_line
 from hearth.base.urls import redact_url
 from hearth.chain.follow import witnessed
 from hearth.chain.port import Block, ChainPort
@@ -38,13 +35,13 @@ from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duratio
 from hearth.storage import canonical
 from hearth.storage.stores import Store, open_store, provider_gateway
 from worker.cgroups import memory_bytes
+from worker.doctor_gpus import look_at_gpus
 from worker.gateway import serving
 from worker.gpu import probing
-from worker.gpu.port import GpuInfo
 from worker.home import is_running
 from worker.machine import others, overbooked, room_of, share_of
 from worker.registered import differences, gateway_differences
-from worker.runtimes import oci, walls
+from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, profile_walls
 from worker.runtimes.wasm import WasmRuntime
@@ -54,8 +51,8 @@ from worker.settings import (
     UPDATE,
     Accept,
     Settings,
-    chosen_gpus,
     docker_of,
+    given_gpus,
     operator_key,
     probe_offer,
     runtimes_of,
@@ -66,7 +63,6 @@ from worker.watch import find_node
 
 GAS_DAYS: Final = 30
 LEASES_A_DAY: Final = 24
-MEND_NAMES: Final = "mend offer.gpus in worker.toml; nvidia-smi -L lists what is there"
 GPU_ROW: Final = "GPU by CDI"
 UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 """The rows whose FAIL refuses a registration."""
@@ -191,7 +187,11 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
     works, detail = runtime.available()
     if works:
         # A machine without a GPU needs no way to hand one to a container.
-        gpus = [] if settings.offer.gpus == "none" else [one.uuid for one in probing.probe().gpus if one.uuid]
+        gpus = (
+            []
+            if settings.offer.gpus == "none"
+            else [one.device for one in probing.probe(settings.offer.gpu_names).gpus if one.uuid]
+        )
         return runtime.capabilities(chain_id, gpus=gpus, patched=frozenset(settings.docker.patched_runc))
     if runtime.unknown_runtime():
         fix = 'register it with the engine (docs/PROVIDER.md, "gVisor"), or leave docker.runtime out'
@@ -200,86 +200,6 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
         fix = f"{runtime.how_to_start()} to take containers"
         return [Check("docker", Level.WARN, f"{detail}; only wasm jobs are taken", fix)]
     return [Check("docker", Level.FAIL, detail, f'{runtime.how_to_start()}, or set offer.runtimes = ["wasm"]')]
-
-
-def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
-    """Check driver, each GPU of the machine, how they are shared out, and the container toolkit."""
-    if settings.offer.gpus == "none":
-        return [Check("gpu", Level.PASS, "not offered")]
-    found = probing.probe()
-    named = settings.offer.gpus != "all"
-    if not found.gpus and not found.lost:
-        if not found.absent or named:
-            level, fix = Level.FAIL if named else Level.WARN, 'mend the driver, or set offer.gpus = "none"'
-            return [Check("gpu", level, found.reason, fix)]
-        return [Check("gpu", Level.PASS, f"none is offered: {found.reason}")]
-    lent, wish = lent_gpus(settings.home), settings.offer.gpus if named else ()
-    rows = [_look_at_gpu(item, lent, named=item.uuid in wish) for item in found.gpus]
-    rows += [
-        Check(f"gpu {index}", Level.FAIL, f"it does not answer: {why}", "restart this machine; else the card is broken")
-        for index, why in found.lost
-    ]
-    rows.sort(key=lambda row: int(row.name.removeprefix("gpu ")))
-    gone = sorted(set(wish) - {item.uuid for item in found.gpus})
-    rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
-    usable = [one for one in found.gpus if not one.problems_but(lent)]
-    rows += _look_at_shares(settings, usable)
-    return [*rows, _look_at_toolkit(chain_id)]
-
-
-def _look_at_toolkit(chain_id: int) -> Check:
-    """Check the program that writes CDI specifications, whose hooks give containers their GPUs."""
-    name, tool = "nvidia-container-toolkit", shutil.which("nvidia-ctk")
-    if tool is None:
-        fix = f"install nvidia-container-toolkit {oci.TOOLKIT_MINIMUM}"
-        return Check(name, Level.WARN, "nvidia-ctk is not here: no GPU in docker", fix)
-    try:
-        said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.SubprocessError) as failed:
-        return Check(name, Level.WARN, f"{tool} does not say its version: {one_line(str(failed))}", "install it again")
-    return oci.check_toolkit(said.stdout.partition("\n")[0], chain_id)
-
-
-def _look_at_gpu(item: GpuInfo, lent: Collection[str], *, named: bool) -> Check:
-    """Say how one GPU is, and what its owner could do; one that offer.gpus names is missed."""
-    name, level = f"gpu {item.index}", Level.FAIL if named else Level.WARN
-    if item.defects:
-        return Check(name, level, f"{item.name}: {'; '.join(item.defects)}", "it is left out until that is solved")
-    if item.users and item.uuid not in lent:
-        said = zip(item.users, item.processes or (), strict=True)
-        users = "; ".join(f"{one}{_program(pid)}" for one, (pid, _) in said)
-        return Check(name, level, f"{item.name}: {users}", "it is left out until that ends")
-    words = _gpu_in_words(item) + ("; a job of this worker has it now" if item.uuid in lent else "")
-    if item.remarks:
-        return Check(name, Level.WARN, words, "; ".join(item.remarks))
-    return Check(name, Level.PASS, words)
-
-
-def _program(pid: int | None) -> str:
-    """Return the name of a process's program in brackets, "" where nobody says."""
-    try:
-        return f" ({one_line(Path(f'/proc/{pid}/comm').read_text().strip())})" if pid is not None else ""
-    except OSError:
-        return ""
-
-
-def _look_at_shares(settings: Settings, usable: Sequence[GpuInfo]) -> list[Check]:
-    """Say what a slot promises less than its GPU has, and which GPUs no slot has."""
-    wish = settings.offer
-    chosen = [one for one in usable if wish.gpus == "all" or one.uuid in wish.gpus]
-    if not chosen or wish.gpus_per_slot == 0:
-        return []
-    rows = []
-    if len({(one.tier, one.vram_gib) for one in chosen}) > 1:
-        least = min(chosen, key=lambda one: one.tier)
-        text = f"every slot is offered as {least.slug}, the least of its {len(chosen)} GPUs"
-        rows.append(Check("gpu kinds", Level.WARN, text, "a worker for each kind, with offer.gpus, earns more"))
-    per_slot = wish.gpus_per_slot if wish.gpus_per_slot is not None else len(chosen) // wish.slots
-    idle = len(chosen) - per_slot * wish.slots
-    if per_slot and idle > 0:
-        text = f"{wish.slots} x {per_slot} GPUs are offered, and {idle} of {len(chosen)} stay idle"
-        rows.append(Check("gpu shares", Level.WARN, text, "set offer.slots or offer.gpus_per_slot"))
-    return rows
 
 
 def refuse_unfit(settings: Settings, chain_id: int, offer: Offer) -> None:
@@ -309,7 +229,7 @@ def _refuse_ungiven(settings: Settings, rows: Sequence[Check]) -> None:
     lack = next((row for row in rows if row.level is Level.FAIL and row.name == GPU_ROW), None)
     if lack is None:
         lent = lent_gpus(settings.home)
-        given = chosen_gpus(settings.offer, probing.probe(), lent)
+        given = given_gpus(settings, lent)
         lack = next((row for row in try_gpus(docker_of(settings), given, lent) if row.level is Level.FAIL), None)
     if lack is not None:
         raise ConfigError(
@@ -318,12 +238,6 @@ def _refuse_ungiven(settings: Settings, rows: Sequence[Check]) -> None:
             code="GPU_NOT_GIVEN",
             component="worker",
         )
-
-
-def _gpu_in_words(item: GpuInfo) -> str:
-    unseen = "; the driver does not say who uses it" if item.processes is None else ""
-    power = f", {item.watts} W" if item.watts else ""
-    return f"{item.name}, {item.vram_gib} GiB, tier {item.slug}{power}{unseen}"
 
 
 def _offer(settings: Settings, asset: Asset) -> Offer:
@@ -389,7 +303,7 @@ def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[C
     if not besides:
         return [Check("machine", Level.PASS, "no other worker of this user runs here")]
     offer = _offer(settings, asset)
-    given = chosen_gpus(settings.offer, probing.probe(), lent_gpus(settings.home)) if offer.gpu_count else ()
+    given = given_gpus(settings, lent_gpus(settings.home)) if offer.gpu_count else ()
     gpus = [one.uuid for one in given]
     found = overbooked(share_of(settings.home, offer, gpus), besides, room_of(settings.home))
     if not found:

@@ -73,7 +73,7 @@ def own_store(settings: Settings) -> Store:
 
 def manifest_of(settings: Settings) -> Manifest:
     """Return what this machine says of itself, by its settings and what is in it now."""
-    found = () if settings.offer.gpus == "none" else probing.probe().gpus
+    found = () if settings.offer.gpus == "none" else probing.probe(settings.offer.gpu_names).gpus
     return Manifest(
         software=f"hearth {__version__}",
         country=settings.offer.country,

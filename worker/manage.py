@@ -559,9 +559,9 @@ def selftest(config: AnyPath | None = None) -> Selftest:
     settings = None if config is None else load(path_of(config))
     runtime = DockerRuntime() if settings is None else docker_of(settings)
     lent = frozenset() if settings is None else lent_gpus(settings.home)
-    gpus = [one for one in probing.probe().gpus if not one.problems_but(lent)]
-    if settings is not None:
-        gpus = [one for one in gpus if settings.offer.gpus == "all" or one.uuid in settings.offer.gpus]
+    names = () if settings is None else settings.offer.gpu_names
+    gpus = [one for one in probing.probe(names).gpus if not one.problems_but(lent)]
+    gpus = [one for one in gpus if not names or one.uuid in names]
     tried = try_gpus(runtime, gpus, lent) if gpus and runtime.available()[0] else []
     rows = [_row(check) for check in (*run_all(runtime), *tried)]
     # A runtime that this machine does not have is a warning, and no failure of those that it has.

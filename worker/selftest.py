@@ -23,7 +23,7 @@ from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from worker.gpu.port import GpuInfo
 from worker.runtimes.base import Check, Level, OutputRule, RunRequest, RunResult, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
-from worker.runtimes.docker_engine import REFRESH_SPEC, runtime_of
+from worker.runtimes.docker_engine import runtime_of
 from worker.runtimes.docker_request import GUEST_UIDS
 from worker.runtimes.profiles import is_gvisor
 from worker.runtimes.wasm import WasmRuntime
@@ -66,13 +66,13 @@ def try_gpus(docker: DockerRuntime, gpus: Sequence[GpuInfo], lent: Collection[st
     shown it."""
     rows = []
     for one in gpus:
-        name = f"gpu {one.index}"
+        name = f"gpu {one.label}"
         if one.uuid in lent:
             rows.append(Check(name, Level.PASS, f"{one.name}: a job of this worker has it now"))
             continue
-        why = docker.try_gpu(one.uuid)
+        why = docker.try_gpu(one.device)
         found = f"{one.name}: a container got it, and a job's user can open it"
-        rows.append(Check(name, Level.FAIL, why, REFRESH_SPEC) if why else Check(name, Level.PASS, found))
+        rows.append(Check(name, Level.FAIL, why, one.device.refresh) if why else Check(name, Level.PASS, found))
     return rows
 
 

@@ -45,6 +45,7 @@ from hearth.protocol.units import GIB, Asset
 from hearth.protocol.zones import zone_of
 from worker.attempt.task import Pace
 from worker.cgroups import memory_bytes, usable_cores
+from worker.gpu.probing import drivers_of
 from worker.registries import DEFAULT_REGISTRIES
 from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 
@@ -133,6 +134,11 @@ class OfferSettings(Section):
     cores: Annotated[int, Field(ge=1, le=1023)] | None = None
     memory: Size | None = None
     disk: Size | None = None
+
+    @property
+    def gpu_names(self) -> tuple[str, ...]:
+        """Return the GPUs that are named, none where all or none are offered."""
+        return self.gpus if isinstance(self.gpus, tuple) else ()
 
     @field_validator("country")
     @classmethod
@@ -283,9 +289,11 @@ class Settings(Section):
     def _consistent(self) -> Self:
         if self.accept.gpu_only and self.offer.gpus == "none":
             raise ValueError('accept.gpu_only takes jobs for GPUs alone, and offer.gpus is "none"')
-        if isinstance(self.offer.gpus, tuple) and len(set(self.offer.gpus)) != len(self.offer.gpus):
+        if len(set(self.offer.gpu_names)) != len(self.offer.gpu_names):
             raise ValueError("offer.gpus names a GPU twice")
-        if isinstance(self.offer.gpus, tuple) and is_gvisor(self.docker.runtime):
+        if self.offer.gpu_names and len(drivers_of(self.offer.gpu_names)) > 1:
+            raise ValueError("offer.gpus names GPUs of two vendors, and a node offers those of one: run two workers")
+        if self.offer.gpu_names and is_gvisor(self.docker.runtime):
             raise ValueError(f'offer.gpus names GPUs and docker.runtime is "{self.docker.runtime}": {NO_GPU_IN_GVISOR}')
         return self
 
@@ -475,8 +483,6 @@ def chosen_gpus(wish: OfferSettings, found: GpuProbe, lent: Collection[str] = ()
     One that is `lent` is used by a job of this worker, which makes it no less fit. Raises ConfigError naming a GPU that
     is missing or has a problem.
     """
-    if wish.gpus == "none":
-        return ()
     if wish.gpus == "all":
         return tuple(gpu for gpu in found.gpus if not gpu.problems_but(lent))
     here = {gpu.uuid: gpu for gpu in found.gpus}
@@ -486,6 +492,15 @@ def chosen_gpus(wish: OfferSettings, found: GpuProbe, lent: Collection[str] = ()
         if problems := here[uuid].problems_but(lent):
             raise _refuse("offer.gpus", f"{uuid}: {'; '.join(problems)}")
     return tuple(here[uuid] for uuid in wish.gpus)
+
+
+def given_gpus(settings: Settings, lent: Collection[str] = ()) -> tuple[GpuInfo, ...]:
+    """Return the GPUs of this machine, as it is now, that `chosen_gpus` gives to jobs. Raises ConfigError."""
+    from worker.gpu import probing
+
+    if settings.offer.gpus == "none":
+        return ()
+    return chosen_gpus(settings.offer, probing.probe(settings.offer.gpu_names), lent)
 
 
 def promised_gpu(wish: OfferSettings, offer: Offer, gpu: GpuInfo) -> str | None:
@@ -533,6 +548,8 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
         raise _refuse("offer.gpus_per_slot", f"{slots} slots of {per_slot} GPUs, and there are {len(gpus)}")
     if per_slot == 0 and gpus and wish.gpus_per_slot is None:
         raise _refuse("offer.slots", f"{slots} slots share {len(gpus)} GPUs; set gpus_per_slot = 0 or fewer slots")
+    if per_slot > 1 and any(gpu.part is not None for gpu in gpus):
+        raise _refuse("offer.slots", f"a program uses one MIG slice alone: set slots = {len(gpus)}")
     runtimes = machine.runtimes | gpus[0].vendor.flag if per_slot else machine.runtimes
     # A tenth of the memory is the system's.
     memory = units.parse_size(wish.memory) if wish.memory is not None else machine.memory * 9 // 10 // slots
@@ -569,7 +586,6 @@ def probe_offer(
     `runtimes` are those that work here, of those that the settings name; None has them looked for. `lent` are GPUs that
     jobs of this worker have now.
     """
-    from worker.gpu import probing
     from worker.volumes import room_under
 
     if runtimes is None:
@@ -581,7 +597,7 @@ def probe_offer(
         memory=memory_bytes(),
         disk=room_under(settings.home),
         runtimes=runtimes,
-        gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, probing.probe(), lent),
+        gpus=given_gpus(settings, lent),
     )
     return make_offer(settings, asset, machine)
 

@@ -50,8 +50,8 @@ _OFFER: Final = (Gate.RUNTIME, Gate.GPU_COUNT, Gate.VRAM, Gate.CORES, Gate.RAM, 
 _STAKE: Final = (Gate.NOT_ACTIVE, Gate.STAKE_SHORT)
 _POLICY: Final = (
     *(Reason.OUTSIDE_SCHEDULE, Reason.SUBMITTER_REFUSED, Reason.RATE_BELOW_MINIMUM, Reason.TOO_LONG),
-    *(Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED, Reason.JUDGE_UNKNOWN, Reason.BOND_TOO_LARGE),
-    *(Reason.IMAGE_REFUSED, Reason.TOO_BIG),
+    *(Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED, Reason.GPU_KINDS, Reason.JUDGE_UNKNOWN),
+    *(Reason.BOND_TOO_LARGE, Reason.IMAGE_REFUSED, Reason.TOO_BIG),
 )
 _LATER: Final = (
     *(

@@ -15,6 +15,7 @@ from hearth.cli.leaf import OUT, ActingLeaf, Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.job.results import unread_error
+from hearth.client.nodes.manifests import in_words
 from hearth.client.views import FINISHED, moment, quarantine_words
 from hearth.protocol.state_labels import JOB_LABELS
 from hearth.protocol.units import format_duration
@@ -60,9 +61,10 @@ AFTER_HELP = "Wait for this job to end: in success (the default), failure or alw
 @click.option("--gpu", metavar="MODEL", help="This GPU or a better one, such as rtx-4090.")
 @click.option("--vram", metavar="SIZE", help="At least this much GPU memory, such as 40 (GiB) or 40GiB.")
 @click.option("--max-price", metavar="RATE", help="At most this ask, such as 2/h.")
-def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -> None:
+@click.option("--wide", is_flag=True, help="Show the GPUs that each worker says it has, with their drivers.")
+def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None, *, wide: bool) -> None:
     """List the live workers' offers, cheapest first."""
-    report = run.client.workers.offers(gpu=gpu, vram=vram, max_price=max_price)
+    report = run.client.workers.offers(gpu=gpu, vram=vram, max_price=max_price, wide=wide)
     rows = [
         (
             row["node"],
@@ -74,10 +76,12 @@ def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -
             f"{row['free']}/{row['slots']}" + (" (probation)" if row["probation"] else "") + _held(row),
             f"{row['reputation_bps'] / 100:.0f} %",
             "+".join(row["runtimes"]),
+            *((in_words(row.get("says")),) if wide else ()),
         )
         for row in report["offers"]
     ]
-    head = ("node", "ask", "GPU", "cores", "memory", "zone", "free", "reputation", "runtimes")
+    head = ["node", "ask", "GPU", "cores", "memory", "zone", "free", "reputation", "runtimes"]
+    head += ["says it has"] if wide else []
     run.out.emit(report, lambda: table(head, rows) or _no_offers(report), [r[0] for r in rows])
 
 

@@ -997,13 +997,29 @@ class Balance(TypedDict):
 # ---- workers ----
 
 
+class SaidGpu(TypedDict):
+    """A GPU of which a node says that it has it: a name, a driver, and whole GiB; "" and 0 for what it does not say."""
+
+    name: str
+    driver: str
+    vram_gib: int
+
+
+class NodeSays(TypedDict):
+    """What a node says of itself in its manifest, which nobody has checked."""
+
+    software: str
+    country: str
+    gpus: list[SaidGpu]
+
+
 class OfferRow(TypedDict):
     """What a live node offers and asks. The sizes are those of one slot. `tier` is "tier-N" where N is no model's
     key, and "" without a GPU.
 
     `free` counts the slots that a job could take now, none in a quarantine. On `probation` what leases reserve together
     is bounded.
-    `quarantined_until` is null where it is in none.
+    `quarantined_until` is null where it is in none. `says` is there where it was asked for, and found.
     """
 
     node: int
@@ -1023,6 +1039,7 @@ class OfferRow(TypedDict):
     probation: bool
     quarantined_until: int | None
     reputation_bps: int
+    says: NotRequired[NodeSays]
 
 
 class Offers(TypedDict):

@@ -58,6 +58,9 @@ def _spec(name: str, error: str, hint: str, old: str, new: str, code: int = 2) -
 
 
 _PRICE = 'price: {max_rate: "1.20/h"}'
+_IMAGE = (("runtime: wasm\n", ""), ('module: "./good.wasm"', f'image: "python@sha256:{"ab" * 32}"'))
+_OTHERS = "cpus: 1, gpu: {tier: mi300x, vendor: nvidia}"
+_NO_MODEL = "cpus: 1, gpu: {tier: rtx-4091}"
 _LIMITS = "limits: {runtime: 10s, deadline: 1h}"
 _MODULE = 'module: "./good.wasm"'
 _ABSENT_CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
@@ -150,6 +153,11 @@ SPEC_ROWS = (
                ("memory: 64MiB", "memory: 1MiB"))),
     _spec("gpus above 63", "BAD_SPEC", "", "cpus: 1", "cpus: 1, gpu: {count: 64}"),
     _spec("gpu for wasm", "BAD_SPEC", "docker", "cpus: 1", "cpus: 1, gpu: {count: 1}"),
+    _spec("gpu of nobody's", "BAD_SPEC", "amd", "cpus: 1", "cpus: 1, gpu: {vendor: intel}"),
+    _spec("exact gpu of no model", "BAD_SPEC", "name a model", "cpus: 1", "cpus: 1, gpu: {exact: true}"),
+    _spec("vendor of no gpus", "BAD_SPEC", "use count: 1", "cpus: 1", "cpus: 1, gpu: {count: 0, vendor: amd}"),
+    Row("gpu of another vendor's", 2, "BAD_SPEC", "write vendor: amd", (*_IMAGE, ("cpus: 1", _OTHERS))),
+    Row("gpu that is in no table", 2, "UNKNOWN_TIER", "did you mean", (*_IMAGE, ("cpus: 1", _NO_MODEL))),
     _spec("unknown country", "BAD_COUNTRY", "", "cpus: 1", 'cpus: 1, regions: ["zz"]'),
     _spec("confidential input not built", "NO_ENCRYPT", "encrypt", _LIMITS,
           f"{_LIMITS}\ninputs: [{{src: ./good.wasm, dst: /in/x, encrypt: true}}]"),
@@ -254,6 +262,7 @@ PLACE_ROWS = (
           ("a price of another coin", "--price", "0.6 USDC/h", "de", ()),
           ("two faults", "--country and --memory", "0.6/h", "Germany", ("--memory", "4GB")),
           ("a payout that is no address", "--payout", "0.6/h", "de", ("--payout", "0x12")))),
+    Row("offers of a gpu in no table", 2, "UNKNOWN_TIER", "did you mean", command=("offers", "--gpu", "rtx-4091")),
     Row("no worker settings", 3, "NO_CONFIG", "hearth worker init",
         command=("worker", "status", "--config", "{gone}")),
     *(Row(f"worker settings with faults, {name}", 3, "BAD_CONFIG", "then hearth worker doctor --config",

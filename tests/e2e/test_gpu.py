@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +105,14 @@ def test_submit__three_jobs_for_two_cards__a_card_each_and_the_third_once_one_is
         assert told.code == 0, told.err
         (seen[job],) = uuids_seen(place, job)
     assert {seen[first], seen[second]} == {one.uuid for one in machine.cards} and seen[third] == seen[first]
+
+
+def test_offers__wide__says_which_gpus_a_worker_says_it_has(place: Town) -> None:
+    told = place.hearth("offers", "--wide")
+    assert "says it has" in told.out and "2 x NVIDIA GeForce RTX 4090 24 GiB, driver 570.133.20" in told.out, told.out
+    (row,) = place.hearth("offers", "--wide", "--json").json["offers"]
+    assert [one["vram_gib"] for one in row["says"]["gpus"]] == [24, 24]
+    assert "says" not in place.hearth("offers", "--json").json["offers"][0]
 
 
 @pytest.mark.parametrize(
@@ -221,3 +233,56 @@ def test_submit__driver_that_answers_nobody__costs_the_submitter_nothing_and_the
     assert place.hearth("job", "cancel", job, "--yes").code == 0
     receipt = place.hearth("job", "receipt", job, "--json").json
     assert receipt["refunded"] == receipt["escrow"] and int(receipt["workers"]) == 0
+
+
+def test_kill__worker_with_two_gpus_lent_beside_another_worker__no_gpu_has_two_containers(
+    place: Town, tmp_path: Path
+) -> None:
+    gpu = {"count": 1, "vram": "40GiB"}
+    with played_machine(card(gib=48), card(gib=48)) as other, engine() as containers:
+        gate = f"until [ -e {INSIDE}/go ]; do sleep 0.2; done; nvidia-smi"
+        path = gpu_worker(place, "worker3", slots=2)
+        place.start_worker(path, "worker3", environ=other.environ)
+        jobs = [submitted(place, tmp_path, f"killed-{number}", gpu, gate) for number in range(2)]
+        wait(lambda: running(place, "worker3") == set(jobs), "both run")
+        place.start_worker(gpu_worker(place, "provider", slots=2), "provider", environ=other.environ)
+        jobs += [submitted(place, tmp_path, f"beside-{number}", gpu, gate) for number in range(2)]
+        time.sleep(3)
+        assert running(place, "provider") == set() and len(shared(containers())) == 2
+        place.stop("worker3")
+        for _ in range(20):
+            time.sleep(0.5)
+            assert max(shared(containers()).values(), default=1) == 1
+        place.start("worker3", "-m", "worker", "--config", str(path), **other.environ)
+        (other.folder / "go").touch()
+        ends: dict[str, int] = {}
+        while len(ends) < len(jobs):
+            for job in jobs:
+                told = place.hearth("job", "wait", job, "--timeout", "1s")
+                if told.code == 0:
+                    ends[job] = told.code
+                assert max(shared(containers()).values(), default=1) == 1
+        for name in ("worker3", "provider"):
+            place.stop(name)
+
+
+def submitted(place: Town, folder: Path, name: str, gpu: dict[str, Any], script: str) -> str:
+    """Post a job of a shell script on GPUs, and return its id."""
+    told = place.hearth("submit", job_file(folder, name, gpu, script), "--json")
+    assert told.code == 0, told.err + told.out
+    job: str = told.json["job"]
+    return job
+
+
+@contextmanager
+def engine() -> Iterator[Callable[[], list[str]]]:
+    """Yield a function that returns the GPUs of each container that runs in the engine, by its label."""
+    from docker import APIClient
+
+    with contextlib.closing(APIClient(HOST)) as api:
+        yield lambda: [each["Labels"]["hearth.gpus"] for each in api.containers(filters={"label": "hearth.gpus"})]
+
+
+def shared(labels: Iterable[str]) -> Counter[str]:
+    """Return how many containers have each GPU."""
+    return Counter(uuid for label in labels for uuid in label.split(",") if uuid)

@@ -183,7 +183,7 @@ def test_provide__a_node_registered_by_keyboard__offers_what_the_machine_would(
     # The second argument is the offer without its price: the very word that the page registered.
     from hearth.protocol import words
 
-    word = words.pack_offer(offered.offer) & ((1 << 87) - 1)
+    word = words.pack_offer(offered.offer) & ((1 << words.shift_of(words.OFFER, "pending")) - 1)
     assert int(told.json["prepared"]["data"][10 + 64 : 10 + 128], 16) == word
     assert offered.stake == 20 * COIN and offered.owner == status(place)["owner"]
     log = (place.home / "provided.log").read_text()
@@ -301,11 +301,13 @@ def test_node__its_page__says_what_the_commands_say(place: Town, desk: Desk, wor
             "earned": said["Earned"]["exact"],
             "paid": sum(int(row["paid"].text) for row in table(page, "paid").rows),
             "strip": page.locator(".strip a[aria-label^='done,']").count(),
+            "says": said.get("manifest: country", {}).get("text"),
         }
 
     def told() -> dict[str, Any]:
         said = status(place)
         books = place.hearth("worker", "earnings", "--config", str(place.home / "provided.toml"), "--json").json
+        offered = place.hearth("offers", "--wide", "--json").json["offers"]
         return {
             "status": said["status_text"],
             "owner": said["owner"],
@@ -320,6 +322,7 @@ def test_node__its_page__says_what_the_commands_say(place: Town, desk: Desk, wor
             "earned": books["income"],
             "paid": books["paid"],
             "strip": books["paid"],
+            "says": next(row["says"]["country"] for row in offered if row["node"] == working),
         }
 
     follows(page, shown, told, "the node's page")

@@ -73,7 +73,17 @@ def _documents() -> Iterator[bytes]:
 def _specs() -> Iterator[bytes]:
     module = Blob(cid=str(_CID), size=4)
     image = "docker.io/library/python@sha256:" + "0" * 64
-    gpu = ResolvedResources(gpus=2, tier="h100", vram_gib=80, cpus=4, memory_mib=64, disk_gib=9, regions=("de", "fr"))
+    gpu = ResolvedResources(
+        gpus=2,
+        vendor="nvidia",
+        tier="h100",
+        exact=True,
+        vram_gib=80,
+        cpus=4,
+        memory_mib=64,
+        disk_gib=9,
+        regions=("de", "fr"),
+    )
     for spec in (
         build.spec(module=module),
         build.spec(

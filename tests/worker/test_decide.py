@@ -517,6 +517,7 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN), replace(CONFIG, submitters_refused=frozenset({"0x" + "33" * 20})), Reason.SUBMITTER_REFUSED),
         (job_of(OPEN), replace(CONFIG, submitters=frozenset({"0x" + "44" * 20})), Reason.SUBMITTER_REFUSED),
         (job_of(OPEN), replace(CONFIG, gpu_only=True), Reason.NO_GPU_ASKED),
+        (job_of(OPEN, needs=replace(TERMS.needs, exact=True)), replace(CONFIG, gpu_kinds=True), Reason.GPU_KINDS),
         (job_of(OPEN), replace(CONFIG, modules=("bafyother*",)), Reason.IMAGE_REFUSED),
         (job_of(OPEN), replace(CONFIG, modules_refused=("bafymodul?",)), Reason.IMAGE_REFUSED),
         (image_of("ghcr.io/me/x"), replace(CONFIG, images_refused=("ghcr.io/me/*",)), Reason.IMAGE_REFUSED),

@@ -22,6 +22,7 @@ from hearth.config.settings import asset_of
 from hearth.market.profiles import PUBLIC
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
+from hearth.protocol.gpu_tiers import NVIDIA
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Runtime
 from hearth.protocol.units import GIB, Asset, amount_at_least, format_amount, show_amount, show_rate
@@ -33,10 +34,11 @@ from tests.kit.hints import faults_in
 from tests.worker.runtimes.engines import need
 from tests.worker.runtimes.test_docker_request import GOOD_INFO, GOOD_VERSION
 from tests.worker.test_settings import changed
-from worker import cgroups, doctor, settings
+from worker import cgroups, doctor, doctor_gpus, settings
 from worker.build import sandboxes_of, unlocked
 from worker.commands import _show_checks
 from worker.gpu import probing
+from worker.gpu.nvidia import device_of
 from worker.gpu.port import GpuInfo, GpuProbe
 from worker.manage import _row, _wall
 from worker.registered import differences
@@ -46,6 +48,7 @@ from worker.runtimes.profiles import DOCKER_PROFILE, SELFTEST, WASM_PROFILE, Sta
 from worker.settings import (
     Machine,
     chosen_gpus,
+    given_gpus,
     make_offer,
     probe_offer,
     refuse_unknown_runtime,
@@ -57,7 +60,9 @@ A, B = "GPU-aaaa", "GPU-bbbb"
 
 
 def card(uuid: str, *, vram: int = 24, tier: int = 30, problems: tuple[str, ...] = ()) -> GpuInfo:
-    return GpuInfo(0, "NVIDIA X", uuid, vram << 30, vram, tier, "x", (8, 9), "570", None, (), problems)
+    return GpuInfo(
+        0, "NVIDIA X", device_of(uuid), NVIDIA, vram << 30, vram, tier, "x", (8, 9), "570", None, (), problems
+    )
 
 
 def told(tmp_path: Path, **changes: Any) -> settings.Settings:
@@ -107,6 +112,13 @@ def test_make_offer__more_than_the_machine_has__is_refused(
     assert message in caught.value.message
 
 
+def test_make_offer__mig_slices__one_a_slot(tmp_path: Path) -> None:
+    machine = replace(MACHINE, gpus=tuple(replace(card(uuid), part=place) for place, uuid in enumerate((A, B))))
+    assert make_offer(told(tmp_path, offer__slots=2), ETH, machine).gpu_count == 1
+    with pytest.raises(ConfigError, match="set slots = 2"):
+        make_offer(told(tmp_path, offer__slots=1), ETH, machine)
+
+
 def test_make_offer__gpus_kept_out_of_slots__offers_none(tmp_path: Path) -> None:
     machine = replace(MACHINE, gpus=(card(A),))
     offer = make_offer(told(tmp_path, offer__slots=2, offer__gpus_per_slot=0), ETH, machine)
@@ -116,7 +128,7 @@ def test_make_offer__gpus_kept_out_of_slots__offers_none(tmp_path: Path) -> None
 def test_chosen_gpus__all__leaves_the_unfit_out_and_named_ones_must_be_fit(tmp_path: Path) -> None:
     found = GpuProbe((card(A), card(B, problems=("a memory row could not be remapped",))))
     assert chosen_gpus(told(tmp_path).offer, found) == (found.gpus[0],)
-    assert chosen_gpus(told(tmp_path, offer__gpus="none").offer, found) == ()
+    assert given_gpus(told(tmp_path, offer__gpus="none")) == ()
     assert chosen_gpus(told(tmp_path, offer__gpus=[A]).offer, found) == (found.gpus[0],)
     for uuid, message in ((B, "could not be remapped"), ("GPU-cccc", "is not on this machine")):
         with pytest.raises(ConfigError, match=message):
@@ -194,15 +206,17 @@ def test_look_at_keys__paid_to_the_hot_key__warns(keyed: settings.Settings) -> N
 def test_look_at_gpus__none_on_the_machine__is_normal_and_fails_where_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probing, "probe", lambda: GpuProbe((), reason="no NVIDIA driver", answers=False, absent=True))
+    monkeypatch.setattr(
+        probing, "probe", lambda *_: GpuProbe((), reason="no NVIDIA driver", answers=False, absent=True)
+    )
     assert levels(doctor.look_at_gpus(told(tmp_path), 1)) == {"gpu": "PASS"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus=[A]), 1)) == {"gpu": "FAIL"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus="none"), 1)) == {"gpu": "PASS"}
 
 
 def test_look_at_gpus__unfit_card__warns_with_its_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "probe", lambda: GpuProbe((card(A, problems=("MIG is on",)),)))
-    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+    monkeypatch.setattr(probing, "probe", lambda *_: GpuProbe((card(A, problems=("MIG is on",)),)))
+    monkeypatch.setattr(doctor_gpus.shutil, "which", lambda _: None)
     rows = doctor.look_at_gpus(told(tmp_path), 1)
     assert [(r.level, "MIG is on" in r.detail) for r in rows[:1]] == [(Level.WARN, True)]
     assert levels(rows)["nvidia-container-toolkit"] == "WARN"
@@ -746,7 +760,9 @@ def test_walls_of__no_engine_and_no_landlock__unseen_and_missing(tmp_path: Path)
 
 def test_profiles__rows_that_see_a_rule__are_the_doctors(tmp_path: Path) -> None:
     """A row that was renamed would leave its wall unseen on every machine."""
-    rows = {row.name for row in [*judge_engine(GOOD_VERSION, GOOD_INFO, 1, gpus=[A]), *doctor.look_at_wasm()]}
+    rows = {
+        row.name for row in [*judge_engine(GOOD_VERSION, GOOD_INFO, 1, gpus=[device_of(A)]), *doctor.look_at_wasm()]
+    }
     wanted = {rule.row for rule in (*DOCKER_PROFILE, *WASM_PROFILE)} - {"", SELFTEST}
     assert wanted <= rows
     assert doctor.OWN_DISK.row in {row.name for row in doctor.look_at_volumes(told(tmp_path))}

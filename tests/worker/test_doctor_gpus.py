@@ -15,7 +15,7 @@ from hearth.protocol.types import Offer
 from hearth.protocol.units import Asset
 from tests.kit.played_gpu import GIB, HOST, PlayedMachine, card, played_machine
 from tests.worker.test_doctor import told
-from worker import doctor, manage, status
+from worker import doctor, doctor_gpus, manage, status
 from worker.runtimes.base import Level
 from worker.settings import probe_offer
 
@@ -61,7 +61,7 @@ PERSISTENCE = "persistence mode is off, and each use begins slowly: nvidia-smi -
         ({"mode": 3, "persistence": 1}, Level.WARN, "RTX 4090, 24 GiB", "EXCLUSIVE_PROCESS: a job's second process"),
         ({"uncorrected": 2}, Level.WARN, "2 uncorrected memory errors", "left out until"),
         ({"rows": "0,0,0,1"}, Level.WARN, "replace the GPU", "left out until"),
-        ({"mig": 1}, Level.WARN, "MIG is on", "left out until"),
+        ({"mig": 1}, Level.WARN, "MIG is on, and it has no slices", "left out until"),
         ({"proc": f"{os.getpid()}:1"}, Level.WARN, f"process {os.getpid()} uses it", "until that ends"),
         ({"gproc": f"7:{2 * GIB}"}, Level.WARN, "RTX 4090, 22 GiB", "a desktop has 2GiB of it"),
     ],
@@ -85,7 +85,8 @@ def test_look_at_gpus__who_uses_it__is_named_and_a_job_of_ones_own_is_no_fault(
     assert f"({Path('/proc/self/comm').read_text().strip()})" in rows_of(tmp_path, offer__slots=1)["gpu 0"][1]
     assert probe_offer(told(tmp_path, offer__slots=1), ETH).gpu_count == 1
     lent = frozenset({machine.cards[0].uuid})
-    monkeypatch.setattr(doctor, "lent_gpus", lambda home: lent)
+    for room in (doctor, doctor_gpus):
+        monkeypatch.setattr(room, "lent_gpus", lambda home: lent)
     level, detail, _ = rows_of(tmp_path, offer__slots=1)["gpu 0"]
     assert level is Level.PASS and detail.endswith("a job of this worker has it now")
     assert doctor._offer(told(tmp_path, offer__slots=1), ETH).gpu_count == 2

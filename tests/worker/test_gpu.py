@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hearth.protocol import gpu_tiers, words
 from hearth.protocol.gpu_tiers import NVIDIA, Vendor
 from worker.gpu import nvml
-from worker.gpu.nvidia import parse
-from worker.gpu.port import GPU_UUID, GpuProbe
+from worker.gpu.nvidia import UUID, parse
+from worker.gpu.port import GpuProbe
 from worker.gpu.probing import probe
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -189,7 +189,7 @@ def test_probe__one_answer_missing_or_garbled__no_crash_and_no_zero_taken_as_a_f
     found = answered(monkeypatch, name, ODD[odd])
     json.dumps([one.name for one in found.gpus], allow_nan=False).encode()
     fit = [one for one in found.gpus if not one.problems]
-    assert all(one.vram_gib == 24 and one.compute == (8, 9) and one.tier and GPU_UUID.match(one.uuid) for one in fit)
+    assert all(one.vram_gib == 24 and one.compute == (8, 9) and one.tier and UUID.match(one.uuid) for one in fit)
     if not found.gpus:
         assert found.reason and name in ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex")
     elif name in UNFIT:

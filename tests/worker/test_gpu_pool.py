@@ -18,12 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hearth.protocol.gpu_tiers import NVIDIA
 from tests.kit.evm import ROOT
 from tests.kit.running import wait
 from worker.gpu import pool as subject
 from worker.gpu.locks import Locks
+from worker.gpu.nvidia import device_of
 from worker.gpu.pool import LENT_SECONDS, MAX_PAUSE_SECONDS, PAUSE_SECONDS, Lent, NoGpuError, Pool
-from worker.gpu.port import Fault, GpuInfo, GpuProbe
+from worker.gpu.port import Device, Fault, GpuInfo, GpuProbe
 
 UUIDS = tuple(f"GPU-0000000{number}-1111-2222-3333-444444444444" for number in range(4))
 GIB = 1 << 30
@@ -31,7 +33,7 @@ GIB = 1 << 30
 
 def gpu(number: int) -> GpuInfo:
     """Return an RTX 4090 of this machine, which is well."""
-    values = ("RTX 4090", UUIDS[number], 24 * GIB, 24, 32, "rtx-4090", (8, 9), "570.1")
+    values = ("RTX 4090", device_of(UUIDS[number]), NVIDIA, 24 * GIB, 24, 472, "rtx-4090", (8, 9), "570.1")
     return GpuInfo(number, *values, ecc_enabled=None, processes=(), defects=(), used_bytes=GIB, cuda="12.8")
 
 
@@ -52,7 +54,8 @@ class World:
             return GpuProbe((), reason="the driver does not answer", answers=False)
         return GpuProbe(tuple(self.gpus[number] for number in sorted(self.gpus)), "570.1")
 
-    def trial(self, uuid: str) -> str:
+    def trial(self, gpu: Device) -> str:
+        uuid = gpu.uuid
         self.trials.append(uuid)
         return "" if self.given else "no device of it"
 
@@ -334,7 +337,7 @@ def test_keep_looking__trial_that_takes_long__runs_are_looked_at_meanwhile(
     monkeypatch.setattr(subject, "LENT_SECONDS", 0.02)
     ended, stop = threading.Event(), threading.Event()
 
-    def trial(uuid: str) -> str:
+    def trial(gpu: Device) -> str:
         ended.wait(30)
         return ""
 

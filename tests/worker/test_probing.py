@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kit.played_gpu import GIB, PlayedMachine, card, played_machine
+from worker.gpu.nvidia import DRIVER
 from worker.gpu.probing import Looks, probe
 
 
@@ -72,20 +74,20 @@ def test_probe__one_card_lost__the_other_is_there(machine: PlayedMachine, fault:
 
 
 def test_probe__driver_that_hangs__told_within_the_limit_and_asked_again_once_it_works(machine: PlayedMachine) -> None:
-    looks = Looks(seconds=1.0)
+    looks = Looks(DRIVER, seconds=1.0)
     machine.change(None, hang=1)
     began = time.monotonic()
     assert looks.probe().reason == "no NVIDIA driver: it does not answer within 1 s"
     assert time.monotonic() - began < 60
     machine.change(None, hang=None)
-    assert [one.vram_bytes for one in Looks().probe().gpus] == [24 * GIB, 12 * GIB]
+    assert [one.vram_bytes for one in Looks(DRIVER).probe().gpus] == [24 * GIB, 12 * GIB]
 
 
 @pytest.mark.parametrize("said", [b"", b"loading a library\n{}", b"\xff"])
 def test_probe__process_that_says_something_else__no_gpu_and_why(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
     monkeypatch.setattr(subprocess.Popen, "communicate", lambda *_, **__: (said, b""))
     monkeypatch.setattr(subprocess.Popen, "returncode", 0, raising=False)
-    assert Looks().probe().reason == "no NVIDIA driver: the process that asked it said no answer"
+    assert Looks(DRIVER).probe().reason == "no NVIDIA driver: the process that asked it said no answer"
 
 
 def test_probe__no_process_can_be_started__says_nothing_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,12 +95,12 @@ def test_probe__no_process_can_be_started__says_nothing_of_the_driver(monkeypatc
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(subprocess, "Popen", refused)
-    found = Looks().probe()
+    found = Looks(DRIVER).probe()
     assert (found.asked, found.answers, found.gpus) == (False, False, ())
 
 
 def test_probe__process_that_a_driver_holds__is_waited_for_by_no_second_one(machine: PlayedMachine) -> None:
-    looks = Looks()
+    looks = Looks(DRIVER)
     with pytest.MonkeyPatch.context() as patch:
         # SIGKILL does not end what the kernel holds.
         patch.setattr("worker.gpu.probing._end", lambda child: held.append(child))
@@ -112,3 +114,22 @@ def test_probe__process_that_a_driver_holds__is_waited_for_by_no_second_one(mach
     held[0].kill()
     held[0].communicate()
     assert len(looks.probe().gpus) == 2
+
+
+def test_probe__gpu_in_mig_slices__each_is_one_of_no_model_whose_memory_decides(machine: PlayedMachine) -> None:
+    slices = [f"MIG-{number:08d}-1111-2222-3333-444444444444" for number in range(2)]
+    says = [f"{slices[0]}:1g.5gb:{5 * GIB}", f"{slices[1]}:2g.10gb:{10 * GIB}"]
+    machine.change(0, name="NVIDIA A100-SXM4-40GB", cc="8.0", mig=1, slice=says, proc=f"{os.getpid()}:1")
+    first, second, whole = probe().gpus
+    assert [(one.label, one.uuid, one.vram_gib, one.slug, one.problems) for one in (first, second)] == [
+        ("0.0", slices[0], 5, "tier-1", ()),
+        ("0.1", slices[1], 10, "tier-1", ()),
+    ]
+    assert (first.name, second.device.cdi) == ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", f"nvidia.com/gpu={slices[1]}")
+    assert (whole.label, whole.slug) == ("1", "rtx-3060")
+    machine.change(0, sproc=f"{os.getpid()}:1")
+    first, second, _ = probe().gpus
+    assert first.users == () and len(second.users) == 1
+    # What fails in the whole fails in each slice.
+    machine.change(0, uncorrected=2)
+    assert ["uncorrected memory errors" in "".join(one.defects) for one in probe().gpus] == [True, True, False]

@@ -16,6 +16,7 @@ from hearth.jobfile import Blob, ResolvedSpec, load_spec, local_sources, resolve
 from hearth.local import templates
 from hearth.protocol.gpu_tiers import TIERS
 from tests.kit.require import require
+from worker.gpu.nvidia import device_of
 from worker.runtimes import docker
 from worker.runtimes.base import OutputRule, RunRequest, RunStatus, SandboxLimits
 from worker.runtimes.docker_images import ImageRules
@@ -121,7 +122,7 @@ def test_docker__run_as_written_on_another_image__its_report(tmp_path: Path) -> 
 def test_gpu__as_written__the_engine_is_asked_for_one_gpu(tmp_path: Path) -> None:
     spec = project(tmp_path, "gpu", f"pytorch/pytorch@{DIGEST}")
     assert (spec.resources.gpus, spec.resources.tier, spec.resources.vram_gib) == (1, "rtx-3060", 8)
-    asked = request(tmp_path, spec, gpus=(UUID,))
+    asked = request(tmp_path, spec, gpus=(device_of(UUID),))
     config = docker.container_config(asked, dict(asked.env), cpus=spec.resources.cpus)
     assert config["Image"] == f"pytorch/pytorch@{DIGEST}" and config["Cmd"] == ["python3", "main.py"]
     assert config["HostConfig"]["DeviceRequests"] == [{"Driver": "cdi", "DeviceIDs": [f"nvidia.com/gpu={UUID}"]}]

@@ -14,6 +14,7 @@
  *   proc=PID:BYTES (repeatable)  gproc=PID:BYTES (graphics; repeatable)
  *   handle=CODE (it was lost before anyone looked)  lost=CODE (every question to it fails; 15: GPU is lost)
  *   memory=CODE (the question for memory alone)
+ *   slice=UUID:PROFILE:BYTES (a MIG slice, "MIG-...:1g.5gb:5100273664"; repeatable)  sproc=PID:BYTES (of the last slice)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +23,23 @@
 
 #define GPUS 16
 #define PROCESSES 32
+#define SLICES 8
 #define NOT_SUPPORTED_HERE (-1LL)
 enum { OK = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9 };
 
 typedef unsigned long long u64;
 typedef struct { unsigned pid; u64 memory; } process;
 typedef struct {
+	char uuid[96], profile[32];
+	u64 total;
+	int compute_count;
+	process compute[PROCESSES];
+} slice;
+typedef struct {
 	char uuid[96], name[96];
 	u64 total, used;
+	int slices;
+	slice slice[SLICES];
 	int cc_major, cc_minor, handle, lost, memory, temp, util, mode, persistence, index, minor;
 	long long mig, ecc, uncorrected, power, draw;
 	int rows[4], rows_unsupported;
@@ -43,6 +53,7 @@ typedef struct {
 } machine;
 static machine now;
 static int users;
+static slice *part; /* of the handle that was asked last, 0 for a whole GPU */
 
 static long long number(const char *text) { return strcmp(text, "ns") ? strtoll(text, 0, 0) : NOT_SUPPORTED_HERE; }
 
@@ -99,6 +110,13 @@ static void set(const char *key, const char *value) {
 	else if IS("handle") one->handle = number(value);
 	else if IS("lost") one->lost = number(value);
 	else if IS("memory") one->memory = number(value);
+	else if IS("slice") {
+		if (one->slices == SLICES) return;
+		slice *made = &one->slice[one->slices++];
+		memset(made, 0, sizeof *made);
+		sscanf(value, "%95[^:]:%31[^:]:%llu", made->uuid, made->profile, &made->total);
+	}
+	else if (IS("sproc") && one->slices) add_process(one->slice[one->slices - 1].compute, &one->slice[one->slices - 1].compute_count, value);
 }
 
 static int has_node(const gpu *one) {
@@ -134,13 +152,15 @@ static void look(void) {
 	while (now.hang) pause();
 }
 
-/* A handle is the index plus one, so that it stays good while the file changes. */
+/* A handle is the index plus one, so that it stays good while the file changes; in the next byte a slice's. */
 static int find(void *handle, gpu **one) {
 	if (!users) return UNINITIALIZED;
 	look();
-	long index = (long)handle - 1;
+	long index = ((long)handle & 0xff) - 1, which = ((long)handle >> 8) - 1;
 	if (index < 0 || index >= now.gpus) return INVALID_ARGUMENT;
 	*one = &now.gpu[index];
+	if (which >= (*one)->slices) return NOT_FOUND;
+	part = which < 0 ? 0 : &(*one)->slice[which];
 	return (*one)->lost;
 }
 #define ASK gpu *one; int code = find(device, &one); if (code) return code
@@ -181,11 +201,16 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
 	for (int i = 0; i < now.gpus; i++) if (!strcmp(uuid, now.gpu[i].uuid)) return give_handle(i, device);
 	return NOT_FOUND;
 }
-int nvmlDeviceGetName(void *device, char *out, unsigned size) { ASK; return give_text(out, size, one->name); }
-int nvmlDeviceGetUUID(void *device, char *out, unsigned size) { ASK; return give_text(out, size, one->uuid); }
+int nvmlDeviceGetName(void *device, char *out, unsigned size) {
+	ASK;
+	char text[160];
+	snprintf(text, sizeof text, part ? "%s MIG %s" : "%s", one->name, part ? part->profile : "");
+	return give_text(out, size, text);
+}
+int nvmlDeviceGetUUID(void *device, char *out, unsigned size) { ASK; return give_text(out, size, part ? part->uuid : one->uuid); }
 int nvmlDeviceGetIndex(void *device, unsigned *out) { ASK; *out = one->index; return OK; }
 int nvmlDeviceGetMinorNumber(void *device, unsigned *out) { ASK; *out = one->minor; return OK; }
-int nvmlDeviceGetMemoryInfo(void *device, u64 *out) { ASK; if (one->memory) return one->memory; out[0] = one->total; out[1] = one->total - one->used; out[2] = one->used; return OK; }
+int nvmlDeviceGetMemoryInfo(void *device, u64 *out) { ASK; if (one->memory) return one->memory; if (part) { out[0] = out[1] = part->total; out[2] = 0; return OK; } out[0] = one->total; out[1] = one->total - one->used; out[2] = one->used; return OK; }
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) { ASK; *major = one->cc_major; *minor = one->cc_minor; return OK; }
 int nvmlDeviceGetMigMode(void *device, unsigned *out, unsigned *pending) { ASK; *pending = one->mig > 0; GIVE(one->mig, unsigned); }
 int nvmlDeviceGetEccMode(void *device, unsigned *out, unsigned *pending) { ASK; *pending = one->ecc > 0; GIVE(one->ecc, unsigned); }
@@ -215,8 +240,11 @@ static int give_processes(const process *list, int count, unsigned *room, proces
 	for (int i = 0; i < count; i++) out[i] = (process_info){list[i].pid, list[i].memory, ~0u, ~0u};
 	return OK;
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process_info *out) { ASK; return give_processes(one->compute, one->compute_count, count, out); }
-int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, process_info *out) { ASK; return give_processes(one->graphics, one->graphics_count, count, out); }
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process_info *out) {
+	ASK;
+	return part ? give_processes(part->compute, part->compute_count, count, out) : give_processes(one->compute, one->compute_count, count, out);
+}
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, process_info *out) { ASK; if (part) return NOT_SUPPORTED; return give_processes(one->graphics, one->graphics_count, count, out); }
 
 /* What nvidia-ctk asks besides. */
 typedef struct { char legacy[16]; unsigned domain, bus, device, pci, subsystem; char id[32]; } pci_info;
@@ -230,8 +258,15 @@ int nvmlDeviceGetPciInfo_v3(void *device, pci_info *out) {
 }
 int nvmlDeviceGetPciInfo_v2(void *device, pci_info *out) { return nvmlDeviceGetPciInfo_v3(device, out); }
 int nvmlDeviceGetPciInfo(void *device, pci_info *out) { return nvmlDeviceGetPciInfo_v3(device, out); }
-int nvmlDeviceIsMigDeviceHandle(void *device, unsigned *out) { ASK; *out = 0; return OK; }
-int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *out) { ASK; *out = 0; return OK; }
+int nvmlDeviceIsMigDeviceHandle(void *device, unsigned *out) { ASK; *out = part != 0; return OK; }
+int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *out) { ASK; *out = one->mig == 1 ? SLICES - 1 : 0; return OK; }
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned i, void **out) {
+	ASK;
+	if (one->mig != 1 || i >= SLICES) return INVALID_ARGUMENT;
+	if (i >= (unsigned)one->slices) return NOT_FOUND;
+	*out = (void *)(((long)device & 0xff) | ((long)(i + 1) << 8));
+	return OK;
+}
 int nvmlDeviceGetBrand(void *device, unsigned *out) { ASK; *out = 5; return OK; }
 int nvmlDeviceGetArchitecture(void *device, unsigned *out) { ASK; *out = one->cc_major; return OK; }
 
@@ -247,6 +282,7 @@ int main(void) {
 		FILE *node = fopen(path, "r+");
 		if (one->lost) { printf("GPU %d: %s\n", i, nvmlErrorString(one->lost)); return one->lost; }
 		printf("GPU %d: %s (UUID: %s) %llu MiB driver %s %s %s\n", i, one->name, one->uuid, one->total >> 20, now.driver, path, node ? "opens" : "does not open");
+		for (int j = 0; one->mig == 1 && j < one->slices; j++) printf("  MIG %s (UUID: %s)\n", one->slice[j].profile, one->slice[j].uuid);
 		if (node) fclose(node);
 	}
 	return 0;

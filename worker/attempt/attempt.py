@@ -226,7 +226,7 @@ class Attempt:
         means.journal.reach(task.key, Moment.FETCHED, f"{found.size} bytes")
         with self._lent(spec.resources.gpus) as lent:
             until = deadline() - task.margin - work.bought.seconds
-            request = sandbox.request_for(task, spec, folder, label=means.label, gpus=lent.uuids, until=until)
+            request = sandbox.request_for(task, spec, folder, label=means.label, gpus=lent.devices, until=until)
             request = replace(request, bought=work.bought, room=work.room)
             began = time.time()
             means.journal.reach(task.key, Moment.STARTED, request.unit)

@@ -19,6 +19,7 @@ from hearth.protocol.types import Billing, Outcome
 from worker.attempt.folder import Folder
 from worker.attempt.results import OUTCOMES
 from worker.attempt.task import Broken, GpuRefused, Progress, Refused, Stopped, Task, TooLate
+from worker.gpu.port import Device
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, Runtime, SandboxLimits
 
 MAY_LACK: Final = 10
@@ -93,7 +94,7 @@ def least_seconds(task: Task) -> int:
 
 
 def request_for(
-    task: Task, spec: ResolvedSpec, folder: Folder, *, label: str, gpus: tuple[str, ...], until: float
+    task: Task, spec: ResolvedSpec, folder: Folder, *, label: str, gpus: tuple[Device, ...], until: float
 ) -> RunRequest:
     """Return the run of a task: what the spec asks, for the seconds paid or those left until a time, if fewer.
 

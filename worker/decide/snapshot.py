@@ -46,6 +46,7 @@ class Reason(StrEnum):
     RATE_BELOW_MINIMUM = "rate_below_minimum"
     PAY_BELOW_MINIMUM = "pay_below_minimum"
     NO_GPU_ASKED = "no_gpu_asked"
+    GPU_KINDS = "gpu_kinds"
     UNPROFITABLE = "unprofitable"
     TOO_LONG = "too_long"
     TOO_TIGHT = "too_tight"
@@ -94,6 +95,7 @@ BEATS_ON: Final = NO_GPU | {
 OWN: Final = frozenset(
     {
         *(Reason.SUBMITTER_REFUSED, Reason.RATE_BELOW_MINIMUM, Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED),
+        Reason.GPU_KINDS,
         *(Reason.UNPROFITABLE, Reason.TOO_LONG, Reason.TOO_TIGHT, Reason.NOT_SUPPORTED, Reason.JUDGE_UNKNOWN),
         *(Reason.BOND_TOO_LARGE, Reason.SPEC_BAD, Reason.IMAGE_REFUSED, Reason.TOO_BIG, Reason.NO_ROOM),
     }
@@ -325,6 +327,7 @@ class Config:
     file systems of their own.
 
     `max_slots` are those that this machine has all for now; where these are fewer than the offer's, `lack` is why.
+    `gpu_kinds` says that a slot may get one of several models.
 
     `lead` is how many seconds before a deadline this machine must send to be mined in time.
 
@@ -348,6 +351,7 @@ class Config:
     room: int = 1 << 63
     volumes: bool = False
     gpu_only: bool = False
+    gpu_kinds: bool = False
     images: tuple[str, ...] = ("*",)
     images_refused: tuple[str, ...] = ()
     modules: tuple[str, ...] = ("*",)

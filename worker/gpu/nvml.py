@@ -68,7 +68,28 @@ def _device(pynvml: Any, index: int) -> dict[str, Any]:
         "persistence": _count(ask("nvmlDeviceGetPersistenceMode", handle)),
         "processes": _processes(processes),
         "graphics": _processes(ask("nvmlDeviceGetGraphicsRunningProcesses", handle)),
+        "slices": _slices(pynvml, handle),
     }
+
+
+def _slices(pynvml: Any, handle: Any) -> list[dict[str, Any]]:
+    """Return the parts into which a GPU is cut by MIG: none of a whole one."""
+    found = []
+    for place in range(_count(_ask(pynvml, "nvmlDeviceGetMaxMigDeviceCount", handle)) or 0):
+        part = _ask(pynvml, "nvmlDeviceGetMigDeviceHandleByIndex", handle, place)
+        if part is None:
+            continue
+        memory = _ask(pynvml, "nvmlDeviceGetMemoryInfo", part)
+        found.append(
+            {
+                "name": _text(_ask(pynvml, "nvmlDeviceGetName", part)),
+                "uuid": _text(_ask(pynvml, "nvmlDeviceGetUUID", part)),
+                "memory_total": _count(getattr(memory, "total", None)),
+                "memory_used": _count(getattr(memory, "used", None)),
+                "processes": _processes(_ask(pynvml, "nvmlDeviceGetComputeRunningProcesses", part)),
+            }
+        )
+    return found
 
 
 def _ask(pynvml: Any, name: str, *arguments: Any, gone: tuple[type[Exception], ...] = ()) -> Any:

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from worker.gpu.locks import Locks
-from worker.gpu.port import Fault, GpuInfo, GpuProbe
+from worker.gpu.port import Device, Fault, GpuInfo, GpuProbe
 
 log = structlog.get_logger("worker.gpu")
 
@@ -74,8 +74,13 @@ class Lent:
         self._peaks: dict[str, int] = {}
 
     @property
+    def devices(self) -> tuple[Device, ...]:
+        """Return how a container asks for them."""
+        return tuple(gpu.device for gpu in self.gpus)
+
+    @property
     def uuids(self) -> tuple[str, ...]:
-        """Return by what names a container gets them."""
+        """Return their names."""
         return tuple(gpu.uuid for gpu in self.gpus)
 
     def look(self) -> str:
@@ -124,7 +129,7 @@ class Pool:
         *,
         offered: Callable[[GpuInfo], str | None] = lambda gpu: "",
         named: Sequence[str] = (),
-        trial: Callable[[str], str] = lambda uuid: "",
+        trial: Callable[[Device], str] = lambda gpu: "",
         locks: Locks | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -175,6 +180,18 @@ class Pool:
     def uuids(self) -> list[str]:
         """Return the GPUs that are known, well or not."""
         return [one.uuid for one in self.states() if one.uuid]
+
+    @property
+    def kinds(self) -> int:
+        """Return of how many models the GPUs that are here are."""
+        with self._changing:
+            return len({(gpu.tier, gpu.name) for gpu in self._here.values()})
+
+    @property
+    def devices(self) -> list[Device]:
+        """Return the GPUs that are here, well or not."""
+        with self._changing:
+            return [gpu.device for gpu in self._here.values()]
 
     def _state(self, uuid: str) -> GpuState:
         trouble = self.troubles.get(uuid)
@@ -261,22 +278,23 @@ class Pool:
             self.troubles = {**before, **{uuid: Trouble(Fault.ENGINE, why) for uuid in uuids}}
         self._tell(before)
 
-    def _due(self) -> list[str]:
+    def _due(self) -> list[Device]:
         """Return the GPUs that have rested since a sandbox did not get them."""
         now = self._clock()
         with self._changing:
-            return [uuid for uuid, one in self._refusals.items() if one.until <= now and uuid in self._here]
+            rested = [uuid for uuid, one in self._refusals.items() if one.until <= now]
+            return [self._here[uuid].device for uuid in rested if uuid in self._here]
 
     def try_again(self) -> None:
         """Try each GPU that has rested; what fails again rests longer."""
         due = self._due()
-        for uuid in due:
-            why = self._trial(uuid)
+        for gpu in due:
+            why = self._trial(gpu)
             with self._changing:
                 if why:
-                    self._rest(uuid, why)
+                    self._rest(gpu.uuid, why)
                 else:
-                    self._refusals.pop(uuid, None)
+                    self._refusals.pop(gpu.uuid, None)
         if due:
             self.look()
 
@@ -344,7 +362,7 @@ class Pool:
 
     def _take(self, count: int) -> Lent:
         taken: list[GpuInfo] = []
-        for gpu in sorted(self._well(), key=lambda gpu: gpu.index):
+        for gpu in sorted(self._well(), key=lambda gpu: (gpu.index, gpu.part or 0)):
             # What a look has seen and does not count yet keeps it from another job all the same.
             free = gpu.uuid not in self._lent and gpu.uuid not in self._seen
             if len(taken) < count and free and self._claim(gpu.uuid):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-from hearth.protocol.gpu_tiers import NVIDIA, Vendor
+from hearth.protocol.gpu_tiers import Vendor
 
-GPU_UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+UNKNOWN: Final = (
+    "its model is not in the table: it is offered as the least of its generation; a later release may know it"
+)
 
 
 class Fault(StrEnum):
@@ -28,6 +30,23 @@ class Fault(StrEnum):
     """Somebody else uses it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Device:
+    """How a container asks for a GPU, and by what it is seen there.
+
+    `uuid` is its name for owners and in reports, "" where the driver says none; `cdi` is its name in the CDI
+    specification that `refresh` writes. Its node is called `nodes` with a number, with this `number` where that is
+    known; `groups` are ids of the host's, of those that may open it.
+    """
+
+    uuid: str
+    cdi: str
+    nodes: str
+    refresh: str
+    number: int | None = None
+    groups: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True)
 class GpuInfo:
     """Describe one GPU. `defects` are reasons not to give it to a job that are its own; `processes` use it, None where
@@ -38,7 +57,8 @@ class GpuInfo:
 
     index: int
     name: str
-    uuid: str
+    device: Device
+    vendor: Vendor
     vram_bytes: int
     vram_gib: int
     tier: int
@@ -54,9 +74,20 @@ class GpuInfo:
     """The version of CUDA that the driver speaks, "" where it does not say."""
     watts: int | None = None
     """Its power limit."""
-    vendor: Vendor = NVIDIA
+    part: int | None = None
+    """The place of a MIG slice in its GPU, None for a whole one."""
     remarks: tuple[str, ...] = ()
     """What its owner could do better, though jobs may have it."""
+
+    @property
+    def label(self) -> str:
+        """Return what rows call it: "0", or "0.2" for a slice of it."""
+        return str(self.index) if self.part is None else f"{self.index}.{self.part}"
+
+    @property
+    def uuid(self) -> str:
+        """Return by what name owners and reports know it, "" where the driver says none."""
+        return self.device.uuid
 
     @property
     def users(self) -> tuple[str, ...]:
@@ -89,3 +120,15 @@ class GpuProbe:
     """Whether this machine has no driver, so that nobody expects a GPU."""
     lost: tuple[tuple[int, str], ...] = ()
     """The GPUs that did not answer: their indices, and what the driver said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """How the GPUs of one vendor are looked at: by a program that prints an answer, which `parse` reads. `names` is how
+    owners name one, and `listing` the command that shows these names."""
+
+    vendor: Vendor
+    program: str
+    parse: Callable[[Mapping[str, Any]], GpuProbe]
+    names: re.Pattern[str]
+    listing: str

@@ -7,25 +7,28 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from worker.gpu.nvidia import parse
-from worker.gpu.port import GpuProbe
+from hearth.protocol.gpu_tiers import Vendor
+from worker.gpu import amd, nvidia
+from worker.gpu.port import Driver, GpuProbe
 
 SECONDS: Final = 20.0
 """A driver without persistence mode initialises each GPU anew, which takes seconds; one that takes longer than this
 hangs."""
-PROGRAM: Final = "worker.gpu.nvml"
+DRIVERS: Final = (nvidia.DRIVER, amd.DRIVER)
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class Looks:
     """Ask the driver, never twice at a time: a process that a hung driver holds cannot be ended, even by SIGKILL."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, driver: Driver, seconds: float = SECONDS) -> None:
+        self._driver = driver
         self._seconds = seconds
         self._lock = threading.Lock()
         self._held: subprocess.Popen[bytes] | None = None
@@ -33,7 +36,7 @@ class Looks:
     def probe(self) -> GpuProbe:
         """Return what there is now; never raises because there is none, or because the driver does not answer."""
         with self._lock:
-            return parse(self._ask())
+            return self._driver.parse(self._ask())
 
     def _ask(self) -> Mapping[str, Any]:
         if self._held is not None and self._held.poll() is None:
@@ -41,7 +44,7 @@ class Looks:
         self._held = None
         try:
             child = subprocess.Popen(
-                [sys.executable, "-P", "-m", PROGRAM],
+                [sys.executable, "-P", "-m", self._driver.program],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -78,9 +81,24 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait(1.0)
 
 
-_LOOKS: Final = Looks()
+_LOOKS: Final = {driver.vendor.name: Looks(driver) for driver in DRIVERS}
 
 
-def probe() -> GpuProbe:
-    """Return this machine's GPUs, as they are now."""
-    return _LOOKS.probe()
+def drivers_of(names: Sequence[str]) -> list[Driver]:
+    """Return the drivers whose GPUs are so named."""
+    return [driver for driver in DRIVERS if any(driver.names.match(name) for name in names)]
+
+
+def probe(names: Sequence[str] = ()) -> GpuProbe:
+    """Return this machine's GPUs of one vendor, as they are now: of whom `names` are, else of the first who has any."""
+    found = []
+    for driver in drivers_of(names)[:1] or DRIVERS:
+        found.append(probe_of(driver.vendor))
+        if not found[-1].absent:
+            return found[-1]
+    return replace(found[0], reason="; ".join(one.reason for one in found))
+
+
+def probe_of(vendor: Vendor) -> GpuProbe:
+    """Return this machine's GPUs of a vendor, as they are now."""
+    return _LOOKS[vendor.name].probe()

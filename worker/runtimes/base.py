@@ -23,6 +23,7 @@ from hearth.base.errors import SpecError
 from hearth.base.text import plain
 from hearth.protocol.runtimes import MAX_LOG_BYTES, RESERVED_ENV, WASM
 from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES as MAX_OUTPUT_ENTRIES
+from worker.gpu.port import Device
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 MAX_ENV_BYTES = 64 * 1024
@@ -163,7 +164,7 @@ class RunRequest:
     image: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[OutputRule, ...] = (OutputRule(),)
-    gpus: tuple[str, ...] = ()
+    gpus: tuple[Device, ...] = ()
     index: int = 0
     units: int = 1
     seed: bytes = bytes(32)
@@ -314,7 +315,7 @@ def guest_env(request: RunRequest) -> dict[str, str]:
             )
         if name.upper().startswith(RESERVED_ENV):
             raise SpecError(
-                f"env name {name} is kept for the sandbox (no LD_*, NVIDIA_*, HEARTH_*)",
+                f"env name {name} is kept for the sandbox (no LD_*, NVIDIA_*, AMD_*, HEARTH_*)",
                 hint="rename it in the job spec, then: hearth check job.yaml",
                 component="runtime",
             )

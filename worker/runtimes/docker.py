@@ -29,7 +29,7 @@ from hearth.client.posting.engine import why_silent
 from hearth.jobfile.image_config import NO_COMMAND, declares, has_command, no_volume, volumes_of
 from hearth.protocol.runtimes import DOCKER
 from hearth.protocol.units import format_size
-from worker.gpu.port import GPU_UUID
+from worker.gpu.port import Device
 from worker.runtimes.base import (
     Check,
     Level,
@@ -172,9 +172,6 @@ class DockerRuntime:
             return refused
         env, parsed = guest_env(request), parse_image(request.image or "")
         assert parsed is not None
-        wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
-        if wrong:
-            return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
         with self._images.held("@".join(parsed)):
             named, until = "@".join(parsed), request.until - request.least_seconds
             problem = self.prepare(named, until, cancel) or self._end_earlier(request.unit)
@@ -259,7 +256,7 @@ class DockerRuntime:
                     return RunResult(RunStatus.BROKEN, NO_GPU_IN_GVISOR)
                 if request.gpus and (lack := no_gpus(version, info, request.gpus)[0]):
                     return RunResult(RunStatus.GPU_REFUSED, lack)
-                if request.gpus and (held := held_elsewhere(api, request.gpus, request.unit)):
+                if request.gpus and (held := held_elsewhere(api, [gpu.uuid for gpu in request.gpus], request.unit)):
                     return RunResult(RunStatus.GPU_REFUSED, held)
                 run = _Run(api, request, env, cancel, on_log, cpus=int(info["NCPU"]), runtime=runtime)
                 try:
@@ -355,32 +352,32 @@ class DockerRuntime:
             log.warning("containers of an earlier process may be left", engine=_first_line(failed))
             return 0
 
-    def gpu_refusals(self, uuids: Sequence[str]) -> str:
+    def gpu_refusals(self, gpus: Sequence[Device]) -> str:
         """Say why the engine gives containers no GPUs, or not all of these; "" where it may, or does not answer."""
         from docker.errors import DockerException
         from requests.exceptions import RequestException
 
         try:
             with self._connect() as api:
-                return no_gpus(api.version(), api.info(), uuids)[0]
+                return no_gpus(api.version(), api.info(), gpus)[0]
         except (DockerException, RequestException):
             return ""
 
-    def try_gpu(self, uuid: str) -> str:
+    def try_gpu(self, gpu: Device) -> str:
         """Start a program of ours with a GPU as a job would have it; say what is wrong with that, "" for nothing."""
         from docker.errors import DockerException
         from requests.exceptions import RequestException
 
         try:
             with self._connect() as api:
-                if lack := no_gpus(api.version(), api.info(), (uuid,))[0]:
+                if lack := no_gpus(api.version(), api.info(), (gpu,))[0]:
                     return lack
-                return try_gpu(api, uuid, self._runtime)
+                return try_gpu(api, gpu, self._runtime)
         except (DockerException, RequestException, Unreclaimed) as failed:
             return f"the engine gives a container no GPU: {_first_line(failed)}"
 
     def capabilities(
-        self, chain_id: int, *, gpus: Sequence[str] = (), patched: frozenset[str] = frozenset()
+        self, chain_id: int, *, gpus: Sequence[Device] = (), patched: frozenset[str] = frozenset()
     ) -> list[Check]:
         """Return the rows of `hearth worker doctor` about the engine; one FAIL row if none answers.
 

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hearth.base.text import one_line
+from worker.gpu.port import Device
 from worker.runtimes.base import Check, Level
-from worker.runtimes.docker_request import cdi_name
 from worker.runtimes.oci import check_runc, parse_version
 from worker.runtimes.profiles import GVISOR, is_gvisor
 
 CDI_ENGINE_MAJOR = 25
 CDI_ON = 'write {"features": {"cdi": true}} to /etc/docker/daemon.json, then systemctl restart docker'
-REFRESH_SPEC = "nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml"
 """What makes the engine know the GPUs by their UUIDs: after each upgrade of the driver, and each new card."""
 
 
@@ -45,7 +44,7 @@ def no_cdi(version: Mapping[str, Any]) -> str:
     return f"Docker {version['Version']} cannot give GPUs by CDI: it needs {CDI_ENGINE_MAJOR} or newer"
 
 
-def no_gpus(version: Mapping[str, Any], info: Mapping[str, Any], uuids: Sequence[str]) -> tuple[str, str]:
+def no_gpus(version: Mapping[str, Any], info: Mapping[str, Any], gpus: Sequence[Device]) -> tuple[str, str]:
     """Say why an engine gives containers no GPUs, or not all of these, and what to do; two empty texts where it may.
 
     An engine that lists no devices may lack some all the same: a container shows that.
@@ -58,9 +57,9 @@ def no_gpus(version: Mapping[str, Any], info: Mapping[str, Any], uuids: Sequence
         return "CDI is off in this engine, by which containers get GPUs", CDI_ON
     if "DiscoveredDevices" in info:
         found = {str(one.get("ID")) for one in info["DiscoveredDevices"] or []}
-        missing = [uuid for uuid in uuids if cdi_name(uuid) not in found]
+        missing = [gpu for gpu in gpus if gpu.cdi not in found]
         if missing:
-            return f"the engine has no CDI device for {', '.join(missing)}", REFRESH_SPEC
+            return f"the engine has no CDI device for {', '.join(gpu.uuid for gpu in missing)}", missing[0].refresh
     return "", ""
 
 
@@ -92,13 +91,13 @@ def judge_engine(
     info: Mapping[str, Any],
     chain_id: int,
     *,
-    gpus: Sequence[str] = (),
+    gpus: Sequence[Device] = (),
     patched: frozenset[str] = frozenset(),
     wished: str = "",
 ) -> list[Check]:
     """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests.
 
-    `gpus` are the UUIDs of those that jobs are to get. `wished` is the OCI runtime of the settings, "" for the engine's
+    `gpus` are those that jobs are to get. `wished` is the OCI runtime of the settings, "" for the engine's
     default.
     """
     security = [str(option) for option in info.get("SecurityOptions") or []]
@@ -138,7 +137,7 @@ def judge_engine(
     ]
 
 
-def _gpu_row(version: Mapping[str, Any], info: Mapping[str, Any], gpus: Sequence[str]) -> Check:
+def _gpu_row(version: Mapping[str, Any], info: Mapping[str, Any], gpus: Sequence[Device]) -> Check:
     lack, fix = no_gpus(version, info, gpus)
     found = "the engine takes CDI device requests; hearth worker selftest tries each GPU"
     return _row("GPU by CDI", not lack, found, Level.FAIL, lack, fix)

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from worker.gpu.port import Device
 from worker.runtimes.base import RunRequest
 from worker.runtimes.profiles import is_gvisor
 
@@ -89,9 +90,9 @@ def container_config(
         "Image": request.image,
         "WorkingDir": "/job",
         "User": f"{user}:{GUEST_GID}",
-        # void: an engine whose default runtime is NVIDIA's gives an image that asks for all GPUs none.
+        # void: an engine whose default runtime is a vendor's gives an image that asks for all GPUs none.
         "Env": [f"{name}={value}" for name, value in ({"USER": GUEST_NAME} | dict(env)).items()]
-        + ["NVIDIA_VISIBLE_DEVICES=void"],
+        + ["NVIDIA_VISIBLE_DEVICES=void", "AMD_VISIBLE_DEVICES=void"],
         "Labels": _labels(request, user),
         "NetworkDisabled": True,
         "OpenStdin": False,
@@ -125,7 +126,7 @@ def container_config(
     if runtime:
         config["HostConfig"]["Runtime"] = runtime
     if request.gpus:
-        config["HostConfig"]["DeviceRequests"] = _devices(request.gpus)
+        config["HostConfig"] |= _gpus(request.gpus)
     return config
 
 
@@ -160,17 +161,15 @@ def _labels(request: RunRequest, user: int) -> dict[str, str]:
         LABEL: request.unit,
         JANITOR_LABEL: "0",
         USER_LABEL: str(user),
-        GPUS_LABEL: ",".join(request.gpus),
+        GPUS_LABEL: ",".join(gpu.uuid for gpu in request.gpus),
     }
 
 
-def cdi_name(uuid: str) -> str:
-    """Return the name by which CDI knows a GPU."""
-    return f"nvidia.com/gpu={uuid}"
-
-
-def _devices(uuids: Iterable[str]) -> list[dict[str, Any]]:
-    return [{"Driver": "cdi", "DeviceIDs": [cdi_name(uuid) for uuid in uuids]}]
+def _gpus(gpus: Sequence[Device]) -> dict[str, Any]:
+    """Return what a container asks for to get GPUs, and to be one of those who may open them."""
+    asked: dict[str, Any] = {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": [gpu.cdi for gpu in gpus]}]}
+    groups = sorted({group for gpu in gpus for group in gpu.groups})
+    return asked | ({"GroupAdd": [str(group) for group in groups]} if groups else {})
 
 
 def free_user(labels: Iterable[Mapping[str, str]], start: int) -> int:
@@ -203,13 +202,13 @@ def looker_config(image: str, folder: Path, unit: str, container: str, mapped: s
     return config
 
 
-def gpu_trial_config(image: str, uuid: str, unit: str, nodes: str, runtime: str = "") -> dict[str, Any]:
-    """Return the same for our program that opens devices of the names `nodes`: with a GPU, as a job's user and in the
-    user namespace that a job has."""
-    config = _janitor(image, None, unit, ("nodes", nodes), ())
+def gpu_trial_config(image: str, gpu: Device, unit: str, runtime: str = "") -> dict[str, Any]:
+    """Return the same for our program that opens a GPU's nodes: as a job's user and in the user namespace that a job
+    has."""
+    config = _janitor(image, None, unit, ("nodes", gpu.nodes), ())
     host = config["HostConfig"]
     del host["UsernsMode"]
-    host |= {"LogConfig": {"Type": "local"}, "DeviceRequests": _devices((uuid,))}
+    host |= {"LogConfig": {"Type": "local"}, **_gpus((gpu,))}
     if runtime:
         host["Runtime"] = runtime
     return config | {"User": f"{GUEST_UIDS[-1]}:{GUEST_GID}"}

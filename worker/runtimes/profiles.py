@@ -131,9 +131,9 @@ DOCKER_PROFILE: Final = (
     Rule(
         "gpus",
         "GPUs that the job was not given, all of them in an image that asks for them itself",
-        "`DeviceRequests` by UUID through CDI; `NVIDIA_VISIBLE_DEVICES` is void",
+        "`DeviceRequests` by name through CDI, `GroupAdd` for AMD's; `NVIDIA_VISIBLE_DEVICES` and AMD's are void",
         "no /dev/nvidia*",
-        (".DeviceRequests",),
+        (".DeviceRequests", ".GroupAdd"),
         "none is given: a job with GPUs is refused",
         row="GPU by CDI",
     ),

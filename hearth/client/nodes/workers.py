@@ -19,6 +19,7 @@ from hearth.base.untrusted_json import MAX_BYTES, read_json
 from hearth.client.face import refusing
 from hearth.client.job.gates import GATE_SENTENCES, Fleet, again_from
 from hearth.client.money import address_of, recipient
+from hearth.client.nodes.manifests import said_by
 from hearth.client.nodes.obstacles import START, short_of, waits_of
 from hearth.client.paying import Payment, credit_to_withdraw, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, owner_gas, read_prepared
@@ -81,12 +82,14 @@ class Workers:
 
     # ---- looking ----
 
-    def offers(self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None) -> Offers:
-        """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
+    def offers(
+        self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None, wide: bool = False
+    ) -> Offers:
+        """Return the live workers' offers, cheapest first; `wide` with what each says of its machine."""
         from hearth.jobfile import tier_number, tier_slug
         from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.gpu_tiers import TIERS, slug_of, vendor_of, vendor_of_slug
-        from hearth.protocol.types import Runtime, Status
+        from hearth.protocol.types import NodeId, Runtime, Status
         from hearth.protocol.units import gib_ceil, parse_size
 
         tier = tier_number(gpu, TIERS) if gpu else 0
@@ -128,6 +131,10 @@ class Workers:
                 }
             )
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
+        said = said_by(self.session.market, [NodeId(row["node"]) for row in rows]) if wide else {}
+        for row in rows:
+            if NodeId(row["node"]) in said:
+                row["says"] = said[NodeId(row["node"])]
         words = {**STATUS_LABELS, Status.ACTIVE: "live with other offers"}
         return {
             "schema": "hearth.offers/1",

@@ -28,6 +28,7 @@ from tests.web.vectors import _chance
 from tests.web.vectors._drawn import NOW, drawn_node, drawn_offer, node_fields
 from tests.web.vectors.calls import TOKEN, _plain
 from tests.web.vectors.network import NETWORK
+from worker.gpu.nvidia import device_of
 from worker.gpu.port import GpuInfo
 from worker.settings import Machine, make_offer, parse
 
@@ -142,7 +143,7 @@ def _gpu(wish: Mapping[str, Any], index: int) -> GpuInfo:
     vendor = vendor_of_slug(slug)
     assert vendor is not None
     return GpuInfo(
-        index, slug, f"GPU-{index}", size * GIB, size, TIERS[slug], slug, (9, 0), "1", None, (), (), vendor=vendor
+        index, slug, device_of(f"GPU-{index}"), vendor, size * GIB, size, TIERS[slug], slug, (9, 0), "1", None, (), ()
     )
 
 

@@ -78,7 +78,17 @@ def copy(folder: Path) -> dict[str, Any]:
         workdir=None,
         inputs=(ResolvedInput(cid=about["input"], dst="/in/data", size=size),),
         outputs=(ResolvedOutput(path="/out/result", required=True, max_size=size),),
-        resources=ResolvedResources(gpus=0, tier="", vram_gib=0, cpus=1, memory_mib=64, disk_gib=disk + 1, regions=()),
+        resources=ResolvedResources(
+            gpus=0,
+            vendor="",
+            tier="",
+            exact=False,
+            vram_gib=0,
+            cpus=1,
+            memory_mib=64,
+            disk_gib=disk + 1,
+            regions=(),
+        ),
         runtime_seconds=SECONDS,
     )
     scratch = folder / "scratch"

@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from hearth.base.errors import BadDocument, BlockMissing, StorageError
-from hearth.jobfile import Blob
+from hearth.jobfile import Blob, needs_of
 from hearth.jobfile.resolved import ResolvedInput
-from hearth.protocol.types import Outcome
+from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.types import Outcome, Runtime
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import Chain, FolderStore, GatewayStore, Store
@@ -60,6 +61,31 @@ def test_check_terms__times_or_units_differ__is_refused(jobs: Jobs, changes: dic
     spec = jobs.spec("env")
     with pytest.raises(BadDocument, match="times or units"):
         check_terms(spec, jobs.terms(spec, **changes), {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "paid"),
+    [
+        ({"exact": True}, {"exact": False}),
+        ({"exact": False}, {"exact": True}),
+        ({"exact": True}, {"exact": True, "tier": TIERS["h100"]}),
+        ({"vendor": "amd", "tier": "mi210"}, {}),
+        ({"vendor": "amd", "tier": ""}, {}),
+    ],
+    ids=["exact unpaid", "exact unasked", "another tier", "AMD's by NVIDIA's terms", "AMD's, any"],
+)
+def test_check_terms__other_gpu_than_its_terms_name__is_refused(
+    jobs: Jobs, asked: dict[str, Any], paid: dict[str, Any]
+) -> None:
+    gpu = {"gpus": 1, "vendor": "nvidia", "tier": "rtx-4090", "exact": False, **asked}
+    env = jobs.spec("env")
+    spec = env.model_copy(update={"resources": env.resources.model_copy(update=gpu)})
+    needs = needs_of(spec.resources, spec.runtime, TIERS)
+    terms = replace(jobs.terms(env), needs=needs)
+    check_terms(spec, terms, TIERS)
+    needs = replace(needs, runtimes=Runtime.WASM | Runtime.NVIDIA, **{"tier": TIERS["rtx-4090"], **paid})
+    with pytest.raises(BadDocument, match=r"which GPU it must be|the spec needs|the spec asks for tier"):
+        check_terms(spec, replace(terms, needs=needs), TIERS)
 
 
 def absent(name: str = "absent", dst: str = "/in/data.txt") -> ResolvedInput:

@@ -16,6 +16,7 @@ from tests.worker.attempt.jobs import KEY, Jobs
 from worker.attempt import sandbox
 from worker.attempt.folder import Folder
 from worker.attempt.task import Broken, Progress, Refused, Stopped, Task
+from worker.gpu.nvidia import device_of
 from worker.runtimes.base import LogSink, OutputRule, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
@@ -129,9 +130,9 @@ def test_prepare__stopped_meanwhile__declines_nothing(jobs: Jobs, folder: Folder
 
 def test_request_for__spec_and_terms__are_what_it_says(jobs: Jobs, folder: Folder) -> None:
     spec = jobs.spec("env", "A")
-    made = request(jobs.terms(spec), spec, folder, 60, gpus=("GPU-a",))
+    made = request(jobs.terms(spec), spec, folder, 60, gpus=(device_of("GPU-a"),))
     assert made.unit == "chain-3-aaaaaaaaaaaa-0-1"
-    assert (made.command, dict(made.env), made.gpus) == (("env", "A"), {"EPOCHS": "3"}, ("GPU-a",))
+    assert (made.command, dict(made.env), made.gpus) == (("env", "A"), {"EPOCHS": "3"}, (device_of("GPU-a"),))
     assert (made.job_dir, made.in_dir, made.out_dir) == (folder.job, folder.inputs, folder.outputs)
     assert (made.module, made.image) == (folder.module, None)
     assert (made.limits.memory_bytes, made.limits.cpus, made.limits.out_bytes) == (64 << 20, 1, 1 << 20)

@@ -42,6 +42,7 @@ from tests.worker.runtimes.engines import (
     rules,
     runtime_of,
 )
+from worker.gpu.nvidia import device_of
 from worker.runtimes import docker as subject
 from worker.runtimes import docker_engine, docker_images, docker_request, profiles
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
@@ -182,7 +183,8 @@ def test_run__environment__only_the_specs_and_the_unit(bench: Bench, monkeypatch
     monkeypatch.setenv("HEARTH_PASSWORD_FILE", "/canary")
     result = bench.run("env", env={"EPOCHS": "3"}, index=4, units=9)
     names = dict(line.split("=", 1) for line in result.stdout.decode().splitlines())
-    for expected in (("EPOCHS", "3"), ("HEARTH_UNIT", "4"), ("HEARTH_UNITS", "9"), ("NVIDIA_VISIBLE_DEVICES", "void")):
+    voids = (("NVIDIA_VISIBLE_DEVICES", "void"), ("AMD_VISIBLE_DEVICES", "void"))
+    for expected in (("EPOCHS", "3"), ("HEARTH_UNIT", "4"), ("HEARTH_UNITS", "9"), *voids):
         assert names.pop(expected[0]) == expected[1]
     assert set(names) <= {"PATH", "HOME", "HOSTNAME", "PWD", "SHLVL", "USER"}
 
@@ -784,7 +786,7 @@ def test_run__gpu_on_an_engine_without_cdi__refused_with_its_version(bench: Benc
     version = api.version()
     if docker_engine.engine_major(version) >= docker_engine.CDI_ENGINE_MAJOR:
         pytest.skip("this engine takes CDI requests; the refusal is tested with recorded versions")
-    result = bench.run("true", gpus=("GPU-6f0e8f2c-1111-2222-3333-444455556666",))
+    result = bench.run("true", gpus=(device_of("GPU-6f0e8f2c-1111-2222-3333-444455556666"),))
     assert result.status is (RunStatus.BROKEN if IN_GVISOR else RunStatus.GPU_REFUSED)
     assert (profiles.NO_GPU_IN_GVISOR if IN_GVISOR else version["Version"]) in result.detail
 

@@ -20,6 +20,7 @@ import pytest
 from tests.kit.played_gpu import HOST, INSIDE, PlayedMachine, card, played_machine
 from tests.kit.running import wait
 from tests.worker.runtimes.engines import NUMPY, published
+from worker.gpu.nvidia import device_of
 from worker.runtimes.base import Level, OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.docker_images import ImageRules
@@ -49,7 +50,7 @@ def request(folder: Path, script: str, *uuids: str, memory: int = 64 << 20) -> R
         limits=SandboxLimits(wall_seconds=60, memory_bytes=memory, out_bytes=1 << 20, tmp_bytes=32 << 20, pids=64),
         image=NUMPY,
         outputs=(OutputRule("/out", required=False),),
-        gpus=uuids,
+        gpus=tuple(device_of(uuid) for uuid in uuids),
     )
 
 
@@ -95,14 +96,14 @@ def test_run__spec_that_is_broken__is_the_machines_fault_and_seen_by_the_trial_u
     machine: PlayedMachine, tmp_path: Path, broken: Any
 ) -> None:
     first = machine.cards[0].uuid
-    assert RUNTIME.try_gpu(first) == ""
+    assert RUNTIME.try_gpu(device_of(first)) == ""
     machine.publish(broken(machine.spec()))
     result = run(tmp_path, "true", first)
     assert result.status is RunStatus.GPU_REFUSED and "gives a container no GPU" in result.detail, result
-    assert RUNTIME.try_gpu(first)
+    assert RUNTIME.try_gpu(device_of(first))
     assert run(tmp_path, "true").status is RunStatus.OK
     machine.publish()
-    assert RUNTIME.try_gpu(first) == "" and run(tmp_path, "true", first).status is RunStatus.OK
+    assert RUNTIME.try_gpu(device_of(first)) == "" and run(tmp_path, "true", first).status is RunStatus.OK
 
 
 def test_run__hook_that_says_what_an_engine_says_of_a_program__is_the_machines_fault(
@@ -132,7 +133,7 @@ def test_gpu_refusals__engine_that_does_not_answer__says_nothing(monkeypatch: py
         raise ReadTimeout
 
     monkeypatch.setattr(RUNTIME, "_connect", late)
-    assert RUNTIME.gpu_refusals(["GPU-1"]) == ""
+    assert RUNTIME.gpu_refusals([device_of("GPU-1")]) == ""
 
 
 def test_run__program_that_the_image_lacks__is_the_jobs_fault_with_a_gpu_too(
@@ -147,16 +148,16 @@ def test_try_gpu__node_that_a_jobs_user_cannot_open__says_so(machine: PlayedMach
     spec = machine.spec()
     spec["devices"][0]["containerEdits"]["deviceNodes"][0]["fileMode"] = 0o660
     machine.publish(spec)
-    said = RUNTIME.try_gpu(machine.cards[0].uuid)
+    said = RUNTIME.try_gpu(device_of(machine.cards[0].uuid))
     assert said == "a job's user cannot open /dev/nvidia0 (Permission denied)"
-    assert RUNTIME.try_gpu(machine.cards[1].uuid) == ""
+    assert RUNTIME.try_gpu(device_of(machine.cards[1].uuid)) == ""
 
 
 def test_try_gpu__device_without_a_node__says_so(machine: PlayedMachine) -> None:
     spec = machine.spec()
     spec["devices"][0]["containerEdits"] = {"env": ["NOTHING=1"]}
     machine.publish(spec)
-    assert "has no /dev/nvidiaN in it" in RUNTIME.try_gpu(machine.cards[0].uuid)
+    assert "has no /dev/nvidiaN in it" in RUNTIME.try_gpu(device_of(machine.cards[0].uuid))
 
 
 def test_run__gpu_that_a_killed_workers_container_has__no_second_container(
@@ -167,7 +168,7 @@ def test_run__gpu_that_a_killed_workers_container_has__no_second_container(
     with ThreadPoolExecutor() as threads:
         running = threads.submit(RUNTIME.run, left, stop)
         try:
-            wait(lambda: "has" in RUNTIME.try_gpu(first), "the container runs", 60)
+            wait(lambda: "has" in RUNTIME.try_gpu(device_of(first)), "the container runs", 60)
             result = run(tmp_path, "true", first)
             assert result.status is RunStatus.GPU_REFUSED and left.unit in result.detail, result
             assert run(tmp_path, "true", second).status is RunStatus.OK
@@ -178,7 +179,7 @@ def test_run__gpu_that_a_killed_workers_container_has__no_second_container(
 
 
 def test_capabilities__engine_with_cdi__passes_and_asks_for_a_trial(machine: PlayedMachine) -> None:
-    rows = {row.name: row for row in RUNTIME.capabilities(31337, gpus=[machine.cards[0].uuid])}
+    rows = {row.name: row for row in RUNTIME.capabilities(31337, gpus=[device_of(machine.cards[0].uuid)])}
     assert rows["GPU by CDI"].level is Level.PASS and "hearth worker selftest" in rows["GPU by CDI"].detail
 
 
@@ -272,3 +273,18 @@ def test_run__image_whose_scratch_leads_elsewhere__refused_with_a_gpu(machine: P
     for uuids, status in (((machine.cards[0].uuid,), RunStatus.IMAGE_MISSING), ((), RunStatus.OK)):
         asked = replace(request(tmp_path, "true", *uuids), image=image)
         assert RUNTIME.run(asked, threading.Event()).status is status
+
+
+def test_run__mig_slice__is_asked_by_its_own_name(machine: PlayedMachine, tmp_path: Path) -> None:
+    uuid = "MIG-00000000-1111-2222-3333-444444444444"
+    machine.change(0, mig=1, slice=f"{uuid}:1g.5gb:{5 << 30}")
+    spec = machine.spec()
+    spec["devices"].append({**spec["devices"][0], "name": uuid})
+    machine.publish(spec)
+    try:
+        assert RUNTIME.try_gpu(device_of(uuid)) == ""
+        result = run(tmp_path, "nvidia-smi", uuid)
+    finally:
+        machine.change(0, mig=None, slice=None)
+        machine.publish()
+    assert result.status is RunStatus.OK and f"MIG 1g.5gb (UUID: {uuid})" in result.stdout.decode(), result

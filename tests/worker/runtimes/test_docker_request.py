@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 
 from hearth.jobfile import image_config
 from hearth.protocol.types import LOCAL_CHAIN_ID
+from worker.gpu.nvidia import device_of
+from worker.gpu.port import Device
 from worker.runtimes import docker, docker_engine, docker_images, docker_places, docker_request
 from worker.runtimes.base import Level, RunRequest, RunResult, RunStatus, SandboxLimits
 
@@ -44,7 +47,7 @@ def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
     asked = config["HostConfig"]
     assert config["Image"] == f"python@{DIGEST}" and config["Cmd"] == ["python3", "train.py"]
     assert config["User"] == "60706:65534" and config["WorkingDir"] == "/job"
-    assert config["Env"] == ["USER=nobody", "EPOCHS=3", "NVIDIA_VISIBLE_DEVICES=void"]
+    assert config["Env"] == ["USER=nobody", "EPOCHS=3", "NVIDIA_VISIBLE_DEVICES=void", "AMD_VISIBLE_DEVICES=void"]
     assert config["Labels"] == {
         "hearth.unit": "n7-job-0",
         "hearth.janitor": "0",
@@ -113,7 +116,14 @@ def test_container_config__no_gpu__no_device_request() -> None:
 
 
 def test_container_config__gpus__by_uuid_through_cdi() -> None:
-    assert host(gpus=(UUID,))["DeviceRequests"] == [{"Driver": "cdi", "DeviceIDs": [f"nvidia.com/gpu={UUID}"]}]
+    assert "GroupAdd" not in host(gpus=(device_of(UUID),))
+    card = Device("GPU-1", "amd.com/gpu=0", "/dev/dri/renderD", "refresh", 128, groups=(44, 109))
+    asked = host(gpus=(card, replace(card, cdi="amd.com/gpu=3", groups=(109,))))
+    assert asked["DeviceRequests"] == [{"Driver": "cdi", "DeviceIDs": ["amd.com/gpu=0", "amd.com/gpu=3"]}]
+    assert asked["GroupAdd"] == ["44", "109"]
+    assert host(gpus=(device_of(UUID),))["DeviceRequests"] == [
+        {"Driver": "cdi", "DeviceIDs": [f"nvidia.com/gpu={UUID}"]}
+    ]
 
 
 def test_container_config__no_command__the_images_own() -> None:
@@ -177,12 +187,6 @@ def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
     assert runtime.run(request(), threading.Event()).status is RunStatus.BROKEN
     assert runtime.sweep("x") == 0
     assert [row.level for row in runtime.capabilities(1)] == [Level.FAIL]
-
-
-@pytest.mark.parametrize("uuid", ["all", "0", "GPU-1,GPU-2", UUID + "\n", UUID.upper()])
-def test_run__gpu_that_is_no_uuid__refused(uuid: str) -> None:
-    result = docker.DockerRuntime("unix:///nowhere.sock").run(request(gpus=(uuid,)), threading.Event())
-    assert result.status is RunStatus.BROKEN and "UUID" in result.detail
 
 
 FOLDERS = ("/data", "/var/lib/x", "/in", "/job", "/out", "/tmp", "/tmp/x", "/dev/shm", "/proc/x", "/outer", "/in.d/x")
@@ -352,7 +356,11 @@ GOOD_VERSION: dict[str, Any] = {
 
 
 def levels(
-    version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: Sequence[str] = (UUID,), wished: str = "runsc"
+    version: dict[str, Any],
+    info: dict[str, Any],
+    chain: int = 1,
+    gpus: Sequence[Device] = (device_of(UUID),),
+    wished: str = "runsc",
 ) -> dict[str, Level]:
     rows = docker_engine.judge_engine(version, info, chain, gpus=gpus, wished=wished)
     assert all(bool(row.fix) is (row.level is not Level.PASS) for row in rows)
@@ -414,7 +422,7 @@ def test_judge_engine__gvisor_registered__counts_where_containers_have_it(
 def test_judge_engine__way_of_gpus__what_is_wrong_with_it(
     version: dict[str, Any], info: dict[str, Any], lack: str
 ) -> None:
-    rows = docker_engine.judge_engine({**GOOD_VERSION, **version}, {**GOOD_INFO, **info}, 1, gpus=[UUID])
+    rows = docker_engine.judge_engine({**GOOD_VERSION, **version}, {**GOOD_INFO, **info}, 1, gpus=[device_of(UUID)])
     (row,) = [row for row in rows if row.name == "GPU by CDI"]
     assert row.level is (Level.FAIL if lack else Level.PASS) and lack in row.detail
 

@@ -13,7 +13,7 @@ import resource
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tests.kit.played_gpu import card, played_machine
 from tests.worker.runtimes import engines
 from tests.worker.runtimes.engines import ENGINES, MIB, NUMPY, Kind, rules
 from tests.worker.wasm_tools import command, from_text
+from worker.gpu.nvidia import device_of
 from worker.runtimes import docker as docker_runtime
 from worker.runtimes import docker_engine, docker_request, walls, wasm, wasm_child
 from worker.runtimes.base import Level, OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
@@ -37,7 +38,10 @@ HARMLESS = {
     *("console", "core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout"),
     *("tty", "urandom", "zero"),
 }
-OF_OURS = {"USER", "HEARTH_UNIT", "HEARTH_UNITS", "NVIDIA_VISIBLE_DEVICES", "PATH", "HOME", "HOSTNAME", "LC_CTYPE"}
+OF_OURS = {
+    *("USER", "HEARTH_UNIT", "HEARTH_UNITS", "PATH", "HOME", "HOSTNAME", "LC_CTYPE"),
+    *("NVIDIA_VISIBLE_DEVICES", "AMD_VISIBLE_DEVICES"),
+}
 JOB_KEYS = {"Image", "Cmd", "WorkingDir", "Labels"}
 """The keys of the create call that say what is run, and deny nothing."""
 GROUPS = {
@@ -223,7 +227,7 @@ def sees_devices(it: Guest) -> None:
 def sees_gpus(it: Guest) -> None:
     """By CDI they are tested as a request alone: test_docker_request."""
     assert not any(name.startswith("nvidia") for name in it.inside["devices"]) and not it.asked["DeviceRequests"]
-    assert it.inside["environ"]["NVIDIA_VISIBLE_DEVICES"] == "void"
+    assert {it.inside["environ"][f"{vendor}_VISIBLE_DEVICES"] for vendor in ("NVIDIA", "AMD")} == {"void"}
 
 
 def sees_processes(it: Guest) -> None:
@@ -372,7 +376,15 @@ def test_profiles__every_rule__has_a_look() -> None:
 
 def test_docker_profile__every_key_that_is_asked__belongs_to_a_rule() -> None:
     request = RunRequest(
-        "unit", ("run",), Path("/j"), Path("/i"), Path("/o"), LIMITS, gpus=("GPU-1",), image="x", volume=Path("/v")
+        "unit",
+        ("run",),
+        Path("/j"),
+        Path("/i"),
+        Path("/o"),
+        LIMITS,
+        gpus=(replace(device_of("GPU-1"), groups=(1,)),),
+        image="x",
+        volume=Path("/v"),
     )
     config = docker_request.container_config(request, {}, cpus=1, runtime="runc")
     asked = {key for key in config if key != "HostConfig"} | {f".{key}" for key in config["HostConfig"]}
@@ -447,7 +459,7 @@ def gpu_guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
     """A container with the second of two GPUs."""
     engines.need("gpu")
     with played_machine(card(), card()) as machine:
-        return look_into(ENGINES["gpu"], tmp_path_factory.mktemp("gpus"), gpus=(machine.cards[1].uuid,))
+        return look_into(ENGINES["gpu"], tmp_path_factory.mktemp("gpus"), gpus=(device_of(machine.cards[1].uuid),))
 
 
 @marked(*in_a_container)

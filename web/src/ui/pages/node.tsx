@@ -3,8 +3,9 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { Jobs as Reader } from "../../chain/jobs";
+import { manifestRows } from "../../core/manifest";
 import { type NodePast, NodeReader, stakeFault } from "../../chain/node-past";
-import { hasLeft, type NodeView } from "../../chain/owning";
+import { hasLeft, type NodeView, readManifest } from "../../chain/owning";
 import { immutablesOf } from "../../chain/posting-ground";
 import type { Block } from "../../chain/answers";
 import { counted } from "../../core/counted";
@@ -13,13 +14,14 @@ import type { HearthError } from "../../core/errors";
 import { type Opening, openingOf } from "../../core/openings";
 import { useLoad } from "../load";
 import type { Loaded } from "../unreachable";
-import type { Context } from "../context";
+import type { Context, Ready } from "../context";
 import { nodeIdOf, useNode } from "../node";
 import { Failure } from "../parts/failure";
 import { JobLink } from "../parts/job-link";
 import { NoMarket } from "../parts/no-market";
 import { NodeBooks } from "../parts/node-books";
 import { NodeFacts, NoNode, Waits } from "../parts/node-facts";
+import { SignedRows } from "../parts/signed-rows";
 import { Synced } from "../parts/synced";
 import { Table } from "../parts/table";
 import { hrefOf, useRoute } from "../router";
@@ -60,6 +62,11 @@ export function NodePage({ context }: { readonly context: Context }) {
     ready?.seen,
   );
   const names = useNames(network, openings.value);
+  const said = useLoad(
+    ready === undefined || node === undefined || hasLeft(node) ? undefined : () => saidBy(ready, node.id),
+    `manifest ${id}`,
+    [ready?.changed.hash, node === undefined],
+  );
   if (network === undefined) return <NoMarket context={context} />;
   if (id === undefined) return <NoNode />;
   const now = ready?.head.time ?? 0;
@@ -76,6 +83,7 @@ export function NodePage({ context }: { readonly context: Context }) {
       ) : (
         <>
           <NodeFacts view={view.value} network={network} now={now} />
+          <Said said={said} />
           <p>
             Its owner changes it: <a href={hrefOf(["provide", String(id)])}>stake, price, offer, exit</a>.
           </p>
@@ -99,6 +107,22 @@ export function NodePage({ context }: { readonly context: Context }) {
         />
       )}
       {node !== undefined && !hasLeft(node) && <Openings openings={openings} names={names.value} />}
+    </>
+  );
+}
+
+// What a node's owner says of its machine; undefined where no call carries it.
+async function saidBy({ market, head }: Ready, node: number): Promise<{ readonly rows: ReturnType<typeof manifestRows> }> {
+  const document = await readManifest(market, node, head);
+  return { rows: document && manifestRows(document) };
+}
+
+function Said({ said: { value, error } }: { readonly said: Loaded<Awaited<ReturnType<typeof saidBy>>> }) {
+  return (
+    <>
+      <h2>What it says of itself</h2>
+      {error !== undefined && <Failure error={error} />}
+      {value !== undefined && (value.rows === undefined ? <p>No document of it was found.</p> : <SignedRows id="says" rows={value.rows} />)}
     </>
   );
 }
