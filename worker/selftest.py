@@ -67,8 +67,10 @@ def try_gpus(docker: DockerRuntime, gpus: Sequence[GpuInfo], lent: Collection[st
     rows = []
     for one in gpus:
         name = f"gpu {one.label}"
-        if one.uuid in lent:
-            rows.append(Check(name, Level.PASS, f"{one.name}: a job of this worker has it now"))
+        # Who has it has shown that it is given.
+        held = "a job of this worker has it now" if one.uuid in lent else docker.gpu_held(one.device)
+        if held:
+            rows.append(Check(name, Level.PASS, f"{one.name}: {held}"))
             continue
         why = docker.try_gpu(one.device)
         found = f"{one.name}: a container got it, and a job's user can open it"

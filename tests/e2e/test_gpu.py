@@ -248,11 +248,11 @@ def test_kill__worker_with_two_gpus_lent_beside_another_worker__no_gpu_has_two_c
         place.start_worker(gpu_worker(place, "provider", slots=2), "provider", environ=other.environ)
         jobs += [submitted(place, tmp_path, f"beside-{number}", gpu, gate) for number in range(2)]
         time.sleep(3)
-        assert running(place, "provider") == set() and len(shared(containers())) == 2
+        assert running(place, "provider") == set() and shared(containers(), other) == {one.uuid: 1 for one in other.cards}
         place.stop("worker3")
         for _ in range(20):
             time.sleep(0.5)
-            assert max(shared(containers()).values(), default=1) == 1
+            assert max(shared(containers(), other).values(), default=1) == 1
         place.start("worker3", "-m", "worker", "--config", str(path), **other.environ)
         (other.folder / "go").touch()
         ends: dict[str, int] = {}
@@ -261,7 +261,7 @@ def test_kill__worker_with_two_gpus_lent_beside_another_worker__no_gpu_has_two_c
                 told = place.hearth("job", "wait", job, "--timeout", "1s")
                 if told.code == 0:
                     ends[job] = told.code
-                assert max(shared(containers()).values(), default=1) == 1
+                assert max(shared(containers(), other).values(), default=1) == 1
         for name in ("worker3", "provider"):
             place.stop(name)
 
@@ -283,6 +283,7 @@ def engine() -> Iterator[Callable[[], list[str]]]:
         yield lambda: [each["Labels"]["hearth.gpus"] for each in api.containers(filters={"label": "hearth.gpus"})]
 
 
-def shared(labels: Iterable[str]) -> Counter[str]:
-    """Return how many containers have each GPU."""
-    return Counter(uuid for label in labels for uuid in label.split(",") if uuid)
+def shared(labels: Iterable[str], machine: PlayedMachine) -> Counter[str]:
+    """Return how many containers have each GPU of a machine."""
+    here = {one.uuid for one in machine.cards}
+    return Counter(uuid for label in labels for uuid in label.split(",") if uuid in here)

@@ -376,6 +376,17 @@ class DockerRuntime:
         except (DockerException, RequestException, Unreclaimed) as failed:
             return f"the engine gives a container no GPU: {_first_line(failed)}"
 
+    def gpu_held(self, gpu: Device) -> str:
+        """Say which container that runs has a GPU, "" for none, or where no engine answers."""
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        try:
+            with self._connect() as api:
+                return held_elsewhere(api, (gpu.uuid,), "")
+        except (DockerException, RequestException):
+            return ""
+
     def capabilities(
         self, chain_id: int, *, gpus: Sequence[Device] = (), patched: frozenset[str] = frozenset()
     ) -> list[Check]:

@@ -133,8 +133,7 @@ class Workers:
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
         said = said_by(self.session.market, [NodeId(row["node"]) for row in rows]) if wide else {}
         for row in rows:
-            if NodeId(row["node"]) in said:
-                row["says"] = said[NodeId(row["node"])]
+            row.update({"says": said[NodeId(row["node"])]} if NodeId(row["node"]) in said else {})
         words = {**STATUS_LABELS, Status.ACTIVE: "live with other offers"}
         return {
             "schema": "hearth.offers/1",
