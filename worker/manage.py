@@ -198,9 +198,11 @@ class Provider:
         """Look at everything that a worker needs; PASS, WARN or FAIL, with the fix."""
         from hearth.client.doctor import worst
         from worker.doctor import diagnose, walls_of
+        from worker.gpu.probing import one_look
 
         session = self.session
-        found = diagnose(self.settings, session.network, session.unchecked_market.port, session.settings.home)
+        with one_look():
+            found = diagnose(self.settings, session.network, session.unchecked_market.port, session.settings.home)
         rows = [_row(check) for check in found]
         walls = [_wall(wall) for wall in walls_of(self.settings, found)]
         return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows, "walls": walls}
@@ -298,12 +300,14 @@ class Provider:
         """Return what the machine offers and its manifest, which is stored. Raises ConfigError UNSAFE_ENGINE,
         GPU_NOT_GIVEN."""
         from worker.doctor import refuse_unfit
+        from worker.gpu.probing import one_look
         from worker.settings import probe_offer
         from worker.status import lent_gpus
 
-        offer = probe_offer(self.settings, self.session.asset, lent=lent_gpus(self.settings.home))
-        refuse_unfit(self.settings, self.session.network.chain_id, offer)
-        return offer, self._manifest()
+        with one_look():
+            offer = probe_offer(self.settings, self.session.asset, lent=lent_gpus(self.settings.home))
+            refuse_unfit(self.settings, self.session.network.chain_id, offer)
+            return offer, self._manifest()
 
     def _manifest(self) -> bytes:
         """Store the manifest, the details of the offer that the chain only names, and return its canonical form."""

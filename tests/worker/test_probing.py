@@ -7,12 +7,14 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from hearth.protocol.gpu_tiers import NVIDIA
 from tests.kit.played_gpu import GIB, PlayedMachine, card, played_machine
 from worker.gpu.nvidia import DRIVER
-from worker.gpu.probing import Looks, probe
+from worker.gpu.probing import Looks, one_look, probe, probe_of
 
 
 @pytest.fixture
@@ -133,3 +135,21 @@ def test_probe__gpu_in_mig_slices__each_is_one_of_no_model_whose_memory_decides(
     # What fails in the whole fails in each slice.
     machine.change(0, uncorrected=2)
     assert ["uncorrected memory errors" in "".join(one.defects) for one in probe().gpus] == [True, True, False]
+
+
+def test_one_look__several_questions__ask_each_driver_once_and_the_next_command_anew(
+    machine: PlayedMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    popen = subprocess.Popen
+
+    def noted(command: list[str], **more: Any) -> Any:
+        asked.append(command[-1])
+        return popen(command, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", noted)
+    with one_look():
+        assert len(probe().gpus) == len(probe_of(NVIDIA).gpus) == 2
+        machine.change(1, lost=15)
+        assert len(probe().gpus) == 2 and asked == ["worker.gpu.nvml"]
+    assert len(probe().gpus) == 1

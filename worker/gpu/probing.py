@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -81,7 +81,24 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait(1.0)
 
 
+class _Kept(threading.local):
+    """What drivers answered since a thread's `one_look` began, None outside."""
+
+    answers: dict[str, GpuProbe] | None = None
+
+
+_KEPT: Final = _Kept()
 _LOOKS: Final = {driver.vendor.name: Looks(driver) for driver in DRIVERS}
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Ask each driver once at most while the context is open: for a command that speaks of one moment."""
+    kept, _KEPT.answers = _KEPT.answers, {}
+    try:
+        yield
+    finally:
+        _KEPT.answers = kept
 
 
 def drivers_of(names: Sequence[str]) -> list[Driver]:
@@ -101,4 +118,9 @@ def probe(names: Sequence[str] = ()) -> GpuProbe:
 
 def probe_of(vendor: Vendor) -> GpuProbe:
     """Return this machine's GPUs of a vendor, as they are now."""
-    return _LOOKS[vendor.name].probe()
+    answers = _KEPT.answers
+    if answers is None:
+        return _LOOKS[vendor.name].probe()
+    if vendor.name not in answers:
+        answers[vendor.name] = _LOOKS[vendor.name].probe()
+    return answers[vendor.name]
