@@ -43,7 +43,7 @@ from worker.machine import others, overbooked, room_of, share_of
 from worker.registered import differences, gateway_differences
 from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
-from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, profile_walls
+from worker.runtimes.profiles import DOCKER_PROFILE, GPU_ROW, WASM_PROFILE, Rule, Wall, profile_walls
 from worker.runtimes.wasm import WasmRuntime
 from worker.selftest import try_gpus
 from worker.settings import (
@@ -63,7 +63,6 @@ from worker.watch import find_node
 
 GAS_DAYS: Final = 30
 LEASES_A_DAY: Final = 24
-GPU_ROW: Final = "GPU by CDI"
 UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 """The rows whose FAIL refuses a registration."""
 SLOW_SECONDS: Final = 2.0

@@ -10,7 +10,7 @@ from hearth.base.text import one_line
 from worker.gpu.port import Device
 from worker.runtimes.base import Check, Level
 from worker.runtimes.oci import check_runc, parse_version
-from worker.runtimes.profiles import GVISOR, is_gvisor
+from worker.runtimes.profiles import GPU_ROW, GVISOR, is_gvisor
 
 CDI_ENGINE_MAJOR = 25
 CDI_ON = 'write {"features": {"cdi": true}} to /etc/docker/daemon.json, then systemctl restart docker'
@@ -140,7 +140,7 @@ def judge_engine(
 def _gpu_row(version: Mapping[str, Any], info: Mapping[str, Any], gpus: Sequence[Device]) -> Check:
     lack, fix = no_gpus(version, info, gpus)
     found = "the engine takes CDI device requests; hearth worker selftest tries each GPU"
-    return _row("GPU by CDI", not lack, found, Level.FAIL, lack, fix)
+    return _row(GPU_ROW, not lack, found, Level.FAIL, lack, fix)
 
 
 def _groups_row(info: Mapping[str, Any]) -> Check:

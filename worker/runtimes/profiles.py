@@ -15,6 +15,8 @@ from worker.runtimes.base import Check, Level
 
 GVISOR: Final = "runsc"
 """The name of gVisor's program; a runtime registered as this, or as this and more after a hyphen, is taken for it."""
+GPU_ROW: Final = "GPU by CDI"
+"""The row of `hearth worker doctor` about an engine that gives GPUs."""
 NO_GPU_IN_GVISOR: Final = "no GPU is given to a container in gVisor"
 
 
@@ -135,7 +137,7 @@ DOCKER_PROFILE: Final = (
         "no /dev/nvidia*",
         (".DeviceRequests", ".GroupAdd"),
         "none is given: a job with GPUs is refused",
-        row="GPU by CDI",
+        row=GPU_ROW,
     ),
     Rule(
         "processes",
