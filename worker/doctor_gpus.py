@@ -11,7 +11,7 @@ from typing import Final
 from hearth.base.text import one_line
 from hearth.protocol.gpu_tiers import NVIDIA, Vendor
 from worker.gpu import probing
-from worker.gpu.port import GpuInfo
+from worker.gpu.port import GpuInfo, GpuProbe
 from worker.runtimes import oci
 from worker.runtimes.base import Check, Level
 from worker.settings import Settings
@@ -31,19 +31,25 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
             level, fix = Level.FAIL if named else Level.WARN, 'mend the driver, or set offer.gpus = "none"'
             return [Check("gpu", level, found.reason, fix)]
         return [Check("gpu", Level.PASS, f"none is offered: {found.reason}")]
-    lent, wish = lent_gpus(settings.home), settings.offer.gpus if named else ()
-    rows = [_look_at_gpu(item, lent, named=item.uuid in wish) for item in found.gpus]
-    rows += [
-        Check(f"gpu {index}", Level.FAIL, f"it does not answer: {why}", "restart this machine; else the card is broken")
-        for index, why in found.lost
-    ]
-    rows.sort(key=lambda row: [int(number) for number in row.name.removeprefix("gpu ").split(".")])
+    lent, wish = lent_gpus(settings.home), settings.offer.gpu_names
+    rows = rows_of(found, lent, wish)
     gone = sorted(set(wish) - {item.uuid for item in found.gpus})
     rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
     usable = [one for one in found.gpus if not one.problems_but(lent)]
     rows += _look_at_shares(settings, usable)
     vendor = found.gpus[0].vendor if found.gpus else NVIDIA
     return [*rows, *_look_at_others(vendor), *([_look_at_toolkit(chain_id)] if vendor is NVIDIA else [])]
+
+
+def rows_of(found: GpuProbe, lent: Collection[str] = (), wish: Collection[str] = ()) -> list[Check]:
+    """Return a row for each GPU that a look found or missed; jobs of this worker have those that are `lent`, and
+    `wish` are those that its settings name."""
+    rows = [_look_at_gpu(item, lent, named=item.uuid in wish) for item in found.gpus]
+    rows += [
+        Check(f"gpu {index}", Level.FAIL, f"it does not answer: {why}", "restart this machine; else the card is broken")
+        for index, why in found.lost
+    ]
+    return sorted(rows, key=lambda row: [int(number) for number in row.name.removeprefix("gpu ").split(".")])
 
 
 def _look_at_others(vendor: Vendor) -> list[Check]:

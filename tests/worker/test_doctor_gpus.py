@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,11 @@ import pytest
 from hearth.base.errors import ConfigError
 from hearth.protocol.types import Offer
 from hearth.protocol.units import Asset
+from tests.kit.evm import ROOT
 from tests.kit.played_gpu import GIB, HOST, PlayedMachine, card, played_machine
 from tests.worker.test_doctor import told
 from worker import doctor, doctor_gpus, manage, status
+from worker.gpu import nvidia
 from worker.runtimes.base import Level
 from worker.settings import probe_offer
 
@@ -189,3 +193,25 @@ def test_refuse_unfit__gpu_that_no_container_gets__is_not_registered(
     with pytest.raises(ConfigError) as refused:
         doctor.refuse_unfit(settings, 31337, offer)
     assert refused.value.code == "GPU_NOT_GIVEN" and 'or set offer.gpus = "none"' in refused.value.hint
+
+
+def test_gpu_real__script_for_a_machine_with_a_real_gpu__says_what_it_saw(
+    machine: PlayedMachine, tmp_path: Path
+) -> None:
+    machine.change(0, name="NVIDIA Thing Of Tomorrow", cc="8.9")
+    machine.change(1, lost=15)
+    done = subprocess.run(
+        ["sh", "bench/gpu_real.sh", str(tmp_path)],
+        env={**os.environ, "PYTHON": sys.executable},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert "gpu 0: WARN: NVIDIA Thing Of Tomorrow, 24 GiB, tier rtx-4060-laptop" in done.stdout, done.stdout
+    for what in ("a GPU that does not answer", "a model that is not in the table"):
+        assert f"seen: {what}" in done.stdout
+    recorded = nvidia.parse(json.loads((tmp_path / "nvml.json").read_text()))
+    assert [one.name for one in recorded.gpus] == ["NVIDIA Thing Of Tomorrow"] and recorded.lost
+    assert (tmp_path / "seen.txt").read_text() == done.stdout

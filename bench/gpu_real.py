@@ -1,0 +1,48 @@
+"""Say what a look finds on this machine, each GPU by itself, and how long it takes (`sh bench/gpu_real.sh`)."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Final
+
+from worker.doctor_gpus import rows_of
+from worker.gpu.port import UNKNOWN, GpuProbe
+from worker.gpu.probing import DRIVERS, Looks
+
+ROUNDS: Final = 20
+
+
+def main() -> None:
+    """Look again and again, by each vendor's driver."""
+    for driver in DRIVERS:
+        looks, took = Looks(driver), []
+        for _ in range(ROUNDS):
+            began = time.perf_counter()
+            found = looks.probe()
+            took.append(1_000 * (time.perf_counter() - began))
+        print(f"{driver.vendor.title}: {found.driver or 'no driver'}; {found.reason or 'all answer'}")
+        print(f"  a look: median {statistics.median(took):.0f} ms of {ROUNDS}, the longest {max(took):.0f} ms")
+        for row in rows_of(found):
+            print(f"  {row.name}: {row.level.value}: {row.detail}" + (f" ({row.fix})" if row.fix else ""))
+        for what in _seen(found):
+            print(f"  seen: {what}")
+
+
+def _seen(found: GpuProbe) -> list[str]:
+    """Name what of a look tests only play."""
+    said = {
+        "a GPU that does not answer": bool(found.lost),
+        "a driver that answers nobody": not found.answers and not found.absent,
+        "a model that is not in the table": any(UNKNOWN in one.remarks for one in found.gpus),
+        "a GPU that somebody uses": any(one.users for one in found.gpus),
+        "a GPU that is unfit": any(one.defects for one in found.gpus),
+        "GPUs of several models": len({one.name for one in found.gpus}) > 1,
+        "a slice of a GPU": any(one.part is not None for one in found.gpus),
+        "what an owner could do better": any(one.remarks for one in found.gpus),
+    }
+    return [what for what, is_so in said.items() if is_so]
+
+
+if __name__ == "__main__":
+    main()
