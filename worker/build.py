@@ -31,7 +31,7 @@ from hearth.daemon.health import Server
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config, shared_lock
 from hearth.market.network import Network
 from hearth.market.reads import Market
-from hearth.protocol.gpu_tiers import NVIDIA, TIERS, vendor_of
+from hearth.protocol.gpu_tiers import NVIDIA, vendor_of
 from hearth.protocol.runtimes import DOCKER, RUNTIMES
 from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId
 from hearth.protocol.types import Runtime as RuntimeFlag
@@ -141,7 +141,6 @@ def build(
         journal=journal,
         executor=executor,
         store=store,
-        tiers=TIERS,
         metrics=metrics,
     )
     executor.on_change = gpus.on_change = worker.wake.set
@@ -440,7 +439,6 @@ def executor_of(
         runtimes=runtimes,
         node=node.id,
         label=label_of(network, node),
-        tiers=TIERS,
         bounds=bounds_of(settings),
         keep_seconds=settings.keep_seconds,
         gpus=gpus,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
@@ -167,7 +167,6 @@ class Worker:
         journal: AttemptJournal,
         executor: Executor,
         store: Store,
-        tiers: Mapping[str, int],
         metrics: WorkerMetrics,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -201,7 +200,7 @@ class Worker:
             metrics=metrics,
         )
         self._holds = Holds(sender, metrics, None if self._is_local else self._clock, clock)
-        self._specs = Specs(self._watcher.rows, store, tiers, self.wake.set)
+        self._specs = Specs(self._watcher.rows, store, self.wake.set)
         self._housekeeping = Housekeeping(journal, executor, store)
         self._desk = Desk(self._home, market, sender, told.node)
         self._pauses = Backoff(base=told.poll, cap=MAX_PAUSE)

@@ -35,12 +35,9 @@ MAX_READERS: Final = 16
 class Specs:
     """The specs of the jobs in `rows`, from `store`; `on_read` is called from a reader's thread when it has ended."""
 
-    def __init__(
-        self, rows: Mapping[JobId, Row], store: Store, tiers: Mapping[str, int], on_read: Callable[[], None]
-    ) -> None:
+    def __init__(self, rows: Mapping[JobId, Row], store: Store, on_read: Callable[[], None]) -> None:
         self._rows = rows
         self._store = store
-        self._tiers = tiers
         self._on_read = on_read
         self._reading: set[JobId] = set()
         self._read: dict[JobId, SpecFacts | str] = {}
@@ -58,7 +55,7 @@ class Specs:
     def learn(self, job: JobId) -> None:
         """Read a followed job's spec now. Raises StorageError where it cannot be had."""
         row = self._rows[job]
-        row.spec = fetch.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
+        row.spec = fetch.read_spec(self._store, row.terms, SPEC_SECONDS)
 
     def _read_one(self, job: JobId) -> None:
         answer: SpecFacts | str = "the job is followed no more"
@@ -66,7 +63,7 @@ class Specs:
         try:
             if row is not None:
                 seconds = min(SPEC_SECONDS, FIRST_SPEC_SECONDS * 2 ** min(row.unread, UNREAD_DOUBLINGS))
-                answer = fetch.read_spec(self._store, row.terms, self._tiers, seconds)
+                answer = fetch.read_spec(self._store, row.terms, seconds)
         except HearthError as error:
             answer = error.message
         except Exception as error:  # the top of a thread: a reader that is lost would never be free again

@@ -1,7 +1,7 @@
 """The job spec: what a user writes, the canonical document on chain, and the terms that follow from them.
 
 loaded = load_spec(Path("job.yaml"), {"EPOCHS": "3"})          # checked, every refusal with file and line
-resolved = resolve(loaded.spec, blobs, tiers=tiers)            # after the caller has uploaded local_sources()
+resolved = resolve(loaded.spec, blobs)                         # after the caller has uploaded local_sources()
 digest = spec_digest(resolved)                                 # the 32 bytes on chain
 prices = plan_prices(loaded.spec, asset, policy)
 """

@@ -31,7 +31,7 @@ from hearth.jobfile.model import (
     Resources,
 )
 from hearth.jobfile.problems import Problem, Source, field_name
-from hearth.protocol.gpu_tiers import NVIDIA, VENDORS, VendorName, vendor_of_slug
+from hearth.protocol.gpu_tiers import NVIDIA, TIERS, VENDORS, VendorName, vendor_of_slug
 from hearth.protocol.runtimes import RUNTIMES, RuntimeName
 from hearth.protocol.types import Needs
 from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_duration, parse_size
@@ -174,17 +174,11 @@ class ResolvedSpec(Canonical):
         return sum(item.max_size for item in self.outputs)
 
 
-def resolve(
-    spec: JobSpec,
-    blobs: Mapping[str, Blob],
-    *,
-    image: str | None = None,
-    tiers: Mapping[str, int],
-) -> ResolvedSpec:
+def resolve(spec: JobSpec, blobs: Mapping[str, Blob], *, image: str | None = None) -> ResolvedSpec:
     """Return the canonical form of a spec, given what its sources became; does no I/O.
 
     `blobs` maps each source as written (`local_sources`) to its data; `image` is the digest reference that the spec's
-    image was resolved to, not needed where the spec names a digest itself; `tiers` maps tier slugs to numbers.
+    image was resolved to, not needed where the spec names a digest itself.
     Raises SpecError, with the field in its details, where something is missing.
     """
 
@@ -209,7 +203,7 @@ def resolve(
         env=dict(spec.env),
         inputs=inputs,
         outputs=outputs,
-        resources=_resources(spec.resources, disk_gib, tiers),
+        resources=_resources(spec.resources, disk_gib),
         runtime_seconds=spec.max_seconds,
         fuel_per_second=FUEL_PER_SECOND,
         units=spec.array.units,
@@ -243,9 +237,9 @@ def _disk_gib(asked: str | None, needed: int) -> int:
     return gib_ceil(disk)
 
 
-def _resources(need: Resources, disk_gib: int, tiers: Mapping[str, int]) -> ResolvedResources:
+def _resources(need: Resources, disk_gib: int) -> ResolvedResources:
     """Return resources in whole units; sizes round up."""
-    tier = tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else ""
+    tier = tier_slug(need.gpu.tier) if need.gpu.tier is not None else ""
     return ResolvedResources(
         gpus=need.gpu.count,
         vendor=_vendor(need.gpu, tier),
@@ -333,7 +327,7 @@ def parse_canonical(document: bytes | Mapping[str, Any]) -> ResolvedSpec:
     return spec
 
 
-def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int]) -> Needs:
+def needs_of(resources: ResolvedResources, runtime: str) -> Needs:
     """Return what the chain compares with an offer. Sizes round up to whole GiB; no region means any zone.
 
     `home`, from which distances count, is the zone of the first region.
@@ -341,7 +335,7 @@ def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int
     runtimes = RUNTIMES[runtime].flag
     return Needs(
         runtimes=runtimes | VENDORS[resources.vendor].flag if resources.gpus else runtimes,
-        tier=tier_number(resources.tier, tiers),
+        tier=tier_number(resources.tier),
         gpu_count=resources.gpus,
         vram_gib=resources.vram_gib,
         cores=resources.cpus,
@@ -353,7 +347,7 @@ def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int
     )
 
 
-def tier_slug(name: str, tiers: Mapping[str, int]) -> str:
+def tier_slug(name: str) -> str:
     """Return the table's slug for a GPU model in any common spelling: "RTX4090", "rtx 4090" and "rtx-4090" are one.
 
     Raises SpecError UNKNOWN_TIER with the nearest slugs.
@@ -361,11 +355,13 @@ def tier_slug(name: str, tiers: Mapping[str, int]) -> str:
     import difflib
 
     wanted = _squash(name)
-    for slug in tiers:
+    for slug in TIERS:
         if _squash(slug) == wanted:
             return slug
-    near = difflib.get_close_matches(wanted, [_squash(slug) for slug in tiers], n=3, cutoff=0.6)
-    shown = [slug for slug in tiers if _squash(slug) in near]
+    # A name without its memory ("A100") is several models.
+    shown = [slug for slug in TIERS if wanted and _squash(slug).startswith(wanted)][:3]
+    near = difflib.get_close_matches(wanted, [_squash(slug) for slug in TIERS], n=3, cutoff=0.6)
+    shown = shown or [slug for slug in TIERS if _squash(slug) in near]
     raise _refuse(
         "resources.gpu.tier",
         f'"{name}" is not in the tier table',
@@ -374,9 +370,9 @@ def tier_slug(name: str, tiers: Mapping[str, int]) -> str:
     )
 
 
-def tier_number(slug: str, tiers: Mapping[str, int]) -> int:
+def tier_number(slug: str) -> int:
     """Return the routing key of a tier slug; no slug is 0, which every node satisfies."""
-    return tiers[tier_slug(slug, tiers)] if slug else 0
+    return TIERS[tier_slug(slug)] if slug else 0
 
 
 def _gpu_faults(need: ResolvedResources) -> Iterator[Problem]:

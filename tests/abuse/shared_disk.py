@@ -95,7 +95,6 @@ def run(home: Path, trick: str) -> dict[str, Any]:
             runtimes={"docker": runtime_of(rules())},
             node=NodeId(3),
             label=f"strangers-{uuid.uuid4().hex[:8]}-",
-            tiers={},
             bounds=Bounds(),
             keep_seconds=60,
             stores_here=False,

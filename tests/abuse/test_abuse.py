@@ -202,7 +202,7 @@ class Market:
             submitter=exchange.submitter.address,
             salt=len(self.jobs),
             spec=spec_digest(spec),
-            needs=needs_of(spec.resources, row.runtime, {}),
+            needs=needs_of(spec.resources, row.runtime),
             ceiling=10**12 * 10**6,
             max_seconds=row.seconds,
             deadline=exchange.chain.head().timestamp + 3_600,

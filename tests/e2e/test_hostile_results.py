@@ -139,7 +139,7 @@ class Cheat:
             submitter=devnet.account(1).address.lower(),
             salt=units,
             spec=spec_digest(spec),
-            needs=needs_of(spec.resources, "wasm", {}),
+            needs=needs_of(spec.resources, "wasm"),
             ceiling=10**12 * 10**6,
             max_seconds=spec.runtime_seconds,
             units=units,

@@ -57,7 +57,7 @@ def post(place: Town, **changes: Any) -> tuple[str, Terms]:
         build.terms(
             submitter=place.session.key().address,
             salt=len(POSTED) + 1,
-            needs=needs_of(build.spec().resources, "wasm", {}),
+            needs=needs_of(build.spec().resources, "wasm"),
             # No whole number of base units a second, so that what a top-up costs hangs on what there was before.
             ceiling=2 * 10**12 * 10**6 + 333_333,
             max_seconds=600,

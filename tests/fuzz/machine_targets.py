@@ -17,7 +17,7 @@ from hearth.base.bounded_server import Limits
 from hearth.base.errors import SpecError, StorageError
 from hearth.jobfile import image_config, wasm_module
 from hearth.jobfile.wasm_module import Module
-from hearth.protocol.gpu_tiers import tier_of
+from hearth.protocol.gpu_tiers import AMD, NVIDIA, tier_of
 from hearth.storage import cid as cids
 from hearth.storage.stores import MemoryStore
 from hearth.storage.stores.gateway import GatewayStore
@@ -365,7 +365,8 @@ def _versions(data: bytes) -> Any:
     for patched in (frozenset[str](), frozenset({text})):
         oci.check_runc(text, 1, patched)
     oci.check_toolkit(text, 31337)
-    tier_of(text, 24, (8, 9))
+    tier_of(NVIDIA, text, (8, 9))
+    tier_of(AMD, text, (11, 0, 0))
     docker_images.name_pull_failure("a", text)
     parsed = docker_request.parse_image(f"{text.rpartition(' ')[2]}@sha256:{'ab' * 32}")
     image = "@".join(parsed or ())

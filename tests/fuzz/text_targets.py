@@ -24,7 +24,6 @@ from hearth.market.calls import Calls
 from hearth.market.manifest import ListedGpu, Manifest, carried, read_manifest
 from hearth.market.network import network_of
 from hearth.protocol import units
-from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.types import NodeId, Offer, Outcome
 from hearth.storage import canonical
 from hearth.storage import cid as cids
@@ -106,7 +105,7 @@ def _check_spec(data: bytes, spec: Any) -> None:
     """A spec is written as it was read, and says what it needs of a machine."""
     same("job-spec", canonical_bytes(spec), data)
     try:
-        needs_of(spec.resources, spec.runtime, TIERS)
+        needs_of(spec.resources, spec.runtime)
     except HearthError:
         return
 

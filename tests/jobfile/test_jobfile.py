@@ -61,7 +61,6 @@ CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 RAW_CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 CID_V0 = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG"
 IMAGE = "python@sha256:" + "ab" * 32
-TIERS = {"rtx-3060": 3, "rtx-4090": 20, "a100-80gb": 30, "h100": 40}
 USD = Asset("USDX", 6, "0x" + "11" * 20)
 # Amounts that fit an asset of six decimals as well.
 POLICY = dataclasses.replace(PUBLIC.policy, min_price=1_000, min_keeper_fee=400, probation_price=10**6)
@@ -115,7 +114,7 @@ def refused(text: str, **variables: str) -> SpecError:
 
 
 def resolved(text: str = BUILT, **kwargs: Any) -> ResolvedSpec:
-    return resolve(load(text), BLOBS, tiers=TIERS, **kwargs)
+    return resolve(load(text), BLOBS, **kwargs)
 
 
 # ---- reading ----
@@ -847,7 +846,7 @@ def test_resolve__something_missing__refused_and_located_in_the_file(
 ) -> None:
     loaded = parse_spec(text.encode())
     with pytest.raises(SpecError) as caught:
-        resolve(loaded.spec, BLOBS, image=image, tiers=TIERS)
+        resolve(loaded.spec, BLOBS, image=image)
     located = loaded.located(caught.value)
     assert message in caught.value.message
     assert (located.details["field"], located.code) == (field, caught.value.code)
@@ -1003,9 +1002,9 @@ def test_parse_canonical__wasm_with_gpu__refused() -> None:
 
 def test_needs_of__example__rounded_up_to_gib() -> None:
     spec = resolved(BUILT.replace("memory: 16GiB", "memory: 16385MiB"))
-    assert needs_of(spec.resources, spec.runtime, TIERS) == Needs(
+    assert needs_of(spec.resources, spec.runtime) == Needs(
         runtimes=Runtime.DOCKER | Runtime.NVIDIA,
-        tier=20,
+        tier=472,
         gpu_count=1,
         vram_gib=16,
         cores=4,
@@ -1018,22 +1017,28 @@ def test_needs_of__example__rounded_up_to_gib() -> None:
 
 def test_needs_of__wasm_without_regions__anywhere() -> None:
     spec = resolved("module: a.wasm\n")
-    assert needs_of(spec.resources, spec.runtime, TIERS) == Needs(
+    assert needs_of(spec.resources, spec.runtime) == Needs(
         runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=2, zone_mask=0, home=0
     )
 
 
 @pytest.mark.parametrize("name", ["rtx-4090", "RTX4090", "rtx 4090", "Rtx_4090"])
 def test_tier_slug__any_spelling__one_slug(name: str) -> None:
-    assert tier_slug(name, TIERS) == "rtx-4090"
+    assert tier_slug(name) == "rtx-4090"
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("rtx-4080", "rtx-4090"), ("A100", "a100-80gb"), ("abacus", "vram alone"), ("", "vram alone")]
+    ("name", "hint"),
+    [
+        ("rtx-4091", "rtx-4090"),
+        ("A100", "a100-40gb or a100-64gb or a100-80gb"),
+        ("abacus", "vram alone"),
+        ("", "vram alone"),
+    ],
 )
 def test_tier_slug__unknown_model__refused_with_the_nearest(name: str, hint: str) -> None:
     with pytest.raises(SpecError) as caught:
-        tier_slug(name, TIERS)
+        tier_slug(name)
     assert caught.value.code == "UNKNOWN_TIER"
     assert hint in caught.value.hint
 
@@ -1230,9 +1235,9 @@ def test_billing_of__checkpoints__metered() -> None:
 
 def test_canonical__checkpoint__is_there_only_where_the_job_has_one() -> None:
     text = "module: a.wasm\nresources: {memory: 64MiB}\n"
-    without = resolve(load(text), BLOBS, tiers=TIERS)
+    without = resolve(load(text), BLOBS)
     assert "checkpoint" not in canonical(without)
-    spec = resolve(load(text + "checkpoint: {every: 5m, path: /out/c}\n"), BLOBS, tiers=TIERS)
+    spec = resolve(load(text + "checkpoint: {every: 5m, path: /out/c}\n"), BLOBS)
     assert canonical(spec)["checkpoint"] == {"every": 300, "path": "/out/c"}
     assert parse_canonical(canonical_bytes(spec)) == spec
     with pytest.raises(SpecError, match="left out where there is none"):

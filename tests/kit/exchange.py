@@ -242,7 +242,7 @@ class Scenario:
             submitter=submitter.address,
             salt=secrets.randbits(90),
             spec=spec_digest(spec),
-            needs=needs_of(spec.resources, spec.runtime, {}),
+            needs=needs_of(spec.resources, spec.runtime),
             ceiling=10**12 * 10**6,
             max_seconds=seconds,
             deadline=self.exchange.chain.head().timestamp + 3_600,

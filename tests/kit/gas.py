@@ -25,7 +25,6 @@ from hearth.jobfile import (
     terms_of,
 )
 from hearth.protocol import formulas, words
-from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import MAX_PARENTS, SENTINEL, NodeId, State, Terms, TermsFlag, Verdict
 from hearth.protocol.units import Asset
@@ -103,7 +102,7 @@ def _digits() -> tuple[JobSpec, ResolvedSpec]:
     for _, source in local_sources(loaded.spec):
         entry = store.add_path(loaded.folder / source)
         blobs[source] = Blob(cid=str(entry.cid), size=entry.size)
-    return loaded.spec, resolve(loaded.spec, blobs, tiers=TIERS)
+    return loaded.spec, resolve(loaded.spec, blobs)
 
 
 def digits_terms(world: w.World, **overrides: Any) -> Terms:
@@ -115,7 +114,7 @@ def digits_terms(world: w.World, **overrides: Any) -> Terms:
         submitter=world.submitter.lower(),
         salt=base.salt,
         digest=spec_digest(resolved),
-        needs=needs_of(resolved.resources, resolved.runtime, TIERS),
+        needs=needs_of(resolved.resources, resolved.runtime),
         prices=plan_prices(spec, Asset("ETH", 18), world.policy),
         policy=world.policy,
         policy_word=words.pack_policy(world.policy),

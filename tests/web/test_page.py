@@ -14,7 +14,6 @@ from hearth.jobfile.model import local_sources
 from hearth.jobfile.resolved import Blob, canonical_bytes, resolve
 from hearth.jobfile.workdir import workdir_rules
 from hearth.local.project import write_project
-from hearth.protocol.gpu_tiers import TIERS
 from hearth.storage import car, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
@@ -224,7 +223,7 @@ def digest_of(project: Path) -> bytes:
     loaded = load_spec(project / "job.yaml")
     named = {src: unixfs.name_path(project / src) for _, src in local_sources(loaded.spec)}
     blobs = {src: Blob(cid=str(entry.cid), size=entry.size) for src, entry in named.items()}
-    resolved = resolve(loaded.spec, blobs, tiers=TIERS)
+    resolved = resolve(loaded.spec, blobs)
     return hashlib.sha256(canonical_bytes(resolved)).digest()
 
 

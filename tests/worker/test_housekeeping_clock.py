@@ -41,7 +41,6 @@ class Rig:
             runtimes={},
             node=NodeId(1),
             label="x-",
-            tiers={},
             bounds=Bounds(),
             keep_seconds=WEEK,
         )
@@ -62,7 +61,6 @@ class Rig:
             journal=self.journal,
             executor=executor,
             store=self.store,
-            tiers={},
             metrics=WorkerMetrics(),
             clock=lambda: self.wall,
         )

@@ -36,7 +36,7 @@ def test_read_one__spec_that_cannot_be_had__frees_the_reader(
 
     monkeypatch.setattr("worker.attempt.fetch.read_spec", read)
     read_ended: list[bool] = []
-    specs = Specs(rows, MemoryStore(), {}, lambda: read_ended.append(True))
+    specs = Specs(rows, MemoryStore(), lambda: read_ended.append(True))
     specs.begin(decided.ID)
     wait(lambda: read_ended, "the reader has ended", 30)
     assert answer in str(specs._read[decided.ID])
@@ -46,7 +46,7 @@ def test_read_one__spec_that_cannot_be_had__frees_the_reader(
 
 def test_rest__fetched_in_vain__nothing_once_then_twice_as_long_each_time_and_claims_are_as_they_were() -> None:
     row = Row(decided.ID, decided.TERMS, 1)
-    specs = Specs({decided.ID: row}, MemoryStore(), {}, lambda: None)
+    specs = Specs({decided.ID: row}, MemoryStore(), lambda: None)
     specs.rest({decided.ELSE}, 1_000)
     specs.rest({decided.ID}, 1_000)
     assert (row.gather_at, row.in_vain) == (0, 1), "a better node in the same window is nobody's fault"

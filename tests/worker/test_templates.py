@@ -14,7 +14,6 @@ import pytest
 
 from hearth.jobfile import Blob, ResolvedSpec, load_spec, local_sources, resolve
 from hearth.local import templates
-from hearth.protocol.gpu_tiers import TIERS
 from tests.kit.require import require
 from worker.gpu.nvidia import device_of
 from worker.runtimes import docker
@@ -37,7 +36,7 @@ def project(tmp_path: Path, template: str, image: str | None = None) -> Resolved
         job.write_text(job.read_text().replace(f'"{loaded.spec.image}"', f'"{image}"'))
         loaded = load_spec(job)
     blobs = {src: Blob(cid=ANY_CID, size=1_000) for _, src in local_sources(loaded.spec)}
-    return resolve(loaded.spec, blobs, tiers=TIERS)
+    return resolve(loaded.spec, blobs)
 
 
 def request(tmp_path: Path, spec: ResolvedSpec, unit: int = 0, gpus: tuple[str, ...] = ()) -> RunRequest:

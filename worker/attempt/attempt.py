@@ -53,7 +53,6 @@ class Means:
     runtimes: Mapping[str, Runtime]
     node: NodeId
     label: str
-    tiers: Mapping[str, int]
     bounds: Bounds
     keep_seconds: int
     gpus: Pool = field(default_factory=Pool)
@@ -172,7 +171,7 @@ class Attempt:
         means, task, work, folder = self._means, self._task, self._work, self._folder
         folder.renew()
         fetch = Fetch(means.store, work, until, work.stop, means.bounds)
-        spec = fetch.spec(task.terms, means.tiers)
+        spec = fetch.spec(task.terms)
         self._underway.await_claim(self._claim(spec), until, work, again=task.tries > 1)
         work.takes_room = True
         means.folders.lend_volume(folder)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -32,7 +32,7 @@ LOOK_BYTES: Final = 4 << 20
 """Bytes of data that are read at most of a job that was not taken."""
 
 
-def read_spec(store: Store, terms: Terms, tiers: Mapping[str, int], timeout: float) -> SpecFacts:
+def read_spec(store: Store, terms: Terms, timeout: float) -> SpecFacts:
     """Fetch a job's spec, look whether its data is there, and return what a decision needs.
 
     Raises StorageError where the spec or the beginning of its data cannot be had now.
@@ -41,7 +41,7 @@ def read_spec(store: Store, terms: Terms, tiers: Mapping[str, int], timeout: flo
     document = store.get_block(canonical.cid_of_digest(terms.spec), timeout)
     try:
         spec = parse_canonical(document)
-        check_terms(spec, terms, tiers)
+        check_terms(spec, terms)
     except HearthError as error:
         return SpecFacts(bad=error.message)
     _look(store, spec, end)
@@ -82,13 +82,13 @@ def _brought(spec: ResolvedSpec) -> list[tuple[str, str, int]]:
     return named + [(item.dst, item.cid, item.size) for item in spec.inputs]
 
 
-def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> None:
+def check_terms(spec: ResolvedSpec, terms: Terms) -> None:
     """Refuse a spec that asks for more than its terms pay for. Raises BadDocument.
 
     The chain matched the terms' needs; what a machine gives is what the spec asks. A difference would be a way to rent
     64 cores for the price of one.
     """
-    asked = needs_of(spec.resources, spec.runtime, tiers)
+    asked = needs_of(spec.resources, spec.runtime)
     paid = terms.needs
     for name in ("gpu_count", "vram_gib", "cores", "ram_gib", "disk_gib", "tier"):
         if getattr(asked, name) > getattr(paid, name):
@@ -121,7 +121,7 @@ class Fetch:
     stop: threading.Event
     bounds: Bounds = Bounds()
 
-    def spec(self, terms: Terms, tiers: Mapping[str, int]) -> ResolvedSpec:
+    def spec(self, terms: Terms) -> ResolvedSpec:
         """Fetch the spec and check it against its terms and against what this machine takes."""
         self.progress.phase = "fetching the spec"
         supply = self._supply("the spec")
@@ -131,7 +131,7 @@ class Fetch:
             raise supply.refusal(error) from error
         try:
             spec = parse_canonical(document)
-            check_terms(spec, terms, tiers)
+            check_terms(spec, terms)
         except HearthError as error:
             raise Refused(Outcome.BAD_INPUT, error.message) from error
         if spec.download_bytes > self.bounds.max_input or spec.output_bytes > self.bounds.max_output:

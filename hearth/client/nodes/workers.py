@@ -88,12 +88,12 @@ class Workers:
         """Return the live workers' offers, cheapest first; `wide` with what each says of its machine."""
         from hearth.jobfile import tier_number, tier_slug
         from hearth.protocol import formulas, reputation, zones
-        from hearth.protocol.gpu_tiers import TIERS, slug_of, vendor_of, vendor_of_slug
+        from hearth.protocol.gpu_tiers import slug_of, vendor_of, vendor_of_slug
         from hearth.protocol.types import NodeId, Runtime, Status
         from hearth.protocol.units import gib_ceil, parse_size
 
-        tier = tier_number(gpu, TIERS) if gpu else 0
-        maker = vendor_of_slug(tier_slug(gpu, TIERS)) if gpu else None
+        tier = tier_number(gpu) if gpu else 0
+        maker = vendor_of_slug(tier_slug(gpu)) if gpu else None
         least = gib_ceil(parse_size(vram if not vram.isdigit() else f"{vram}GiB")) if vram else 0
         most = parse_rate(max_price, self.session.asset) if max_price else None
         head = self.session.market.port.head()

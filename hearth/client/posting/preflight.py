@@ -82,7 +82,6 @@ class Preflight:
         from hearth.client.posting.images import look_at_image
         from hearth.jobfile import local_sources, resolve
         from hearth.jobfile.problems import field_name
-        from hearth.protocol.gpu_tiers import TIERS
 
         settings = self.session.settings
         seconds = float(settings.timeout)
@@ -97,7 +96,7 @@ class Preflight:
         try:
             named_image = image or spec.image
             notes = look_at_image(named_image, spec.command, allow_private=private) if named_image is not None else ()
-            resolved = resolve(spec, sources.blobs, image=image, tiers=TIERS)
+            resolved = resolve(spec, sources.blobs, image=image)
             judge = asked_judge(loaded)
             sources.check_program(resolved.resources.memory_mib << 20)
         except SpecError as error:
@@ -106,14 +105,13 @@ class Preflight:
 
     def _plan(self, loaded: LoadedSpec, allowed: Allowed, scratch: Path, submitter: str | None) -> Plan:
         from hearth.jobfile import needs_of, parents_of
-        from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.parents import pack_parents
         from hearth.protocol.runtimes import RUNTIMES
 
         spec = loaded.spec
         sources, resolved, judge, notes = self._read(loaded, allowed, scratch)
         policies = self.session.market.policies()
-        needs = needs_of(resolved.resources, resolved.runtime, TIERS)
+        needs = needs_of(resolved.resources, resolved.runtime)
         fleet = Fleet.read(self.session)
         auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == COMMAND_LINE
         # Asked for here, so that a wrong network is named before a missing account.

@@ -31,7 +31,6 @@ from hearth.jobfile.loaded import check, spec_from
 from hearth.jobfile.text import read_text
 from hearth.market.profiles import DEVNET, PUBLIC
 from hearth.protocol import words
-from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.types import MAX_PARENTS, ZERO_ADDRESS
 from hearth.protocol.units import Asset
 from hearth.storage import cid
@@ -310,10 +309,10 @@ def _planned(loaded: LoadedSpec, asset: Asset, policy: Any, *, whole: bool) -> d
     spec = loaded.spec
     blobs = {src: source_of(src) for _, src in local_sources(spec)}
     try:
-        resolved = resolve(spec, blobs, image=_IMAGE, tiers=TIERS)
+        resolved = resolve(spec, blobs, image=_IMAGE)
     except SpecError as error:
         return {"resolve": _refusal(error)}
-    digest, needs = spec_digest(resolved), needs_of(resolved.resources, resolved.runtime, TIERS)
+    digest, needs = spec_digest(resolved), needs_of(resolved.resources, resolved.runtime)
     made: dict[str, Any] = {"digest": "0x" + digest.hex(), "needs": hex(words.pack_needs(needs))}
     if whole:
         made["canonical"] = canonical_bytes(resolved).decode()

@@ -101,7 +101,6 @@ def copy(folder: Path) -> dict[str, Any]:
         runtimes={"wasm": WasmRuntime(scratch)},
         node=NodeId(3),
         label=f"copying-{os.getpid()}-",
-        tiers={},
         bounds=Bounds(),
         keep_seconds=3_600,
     )

@@ -53,7 +53,7 @@ class Jobs:
             "submitter": "0x" + "33" * 20,
             "salt": 1,
             "spec": digest,
-            "needs": needs_of(spec.resources, spec.runtime, {}),
+            "needs": needs_of(spec.resources, spec.runtime),
             "ceiling": 10**15,
             "max_seconds": spec.runtime_seconds,
             "units": spec.units,

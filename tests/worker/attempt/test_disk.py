@@ -93,7 +93,6 @@ class Rig(Jobs):
             runtimes={"wasm": self.runtime},
             node=NodeId(3),
             label=label(),
-            tiers={},
             bounds=Bounds(),
             keep_seconds=3_600,
             stores_here=False,

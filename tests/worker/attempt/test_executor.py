@@ -63,7 +63,6 @@ class Rig(Jobs):
             runtimes={"wasm": self.runtime},
             node=NodeId(3),
             label=label(),
-            tiers={},
             bounds=self.bounds,
             keep_seconds=3_600,
         )

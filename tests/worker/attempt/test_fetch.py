@@ -39,28 +39,28 @@ def fetching(store: Store, seconds: float = 60, bounds: Bounds | None = None) ->
 
 
 def test_read_spec__good_job__tells_what_a_decision_needs(jobs: Jobs) -> None:
-    facts = read_spec(jobs.store, jobs.terms(jobs.spec("env")), {}, 5)
+    facts = read_spec(jobs.store, jobs.terms(jobs.spec("env")), 5)
     assert (facts.runtime, facts.target, facts.output_bytes, facts.bad) == ("wasm", str(jobs.module.cid), 1 << 20, "")
 
 
 def test_read_spec__store_without_it__raises_so_that_it_is_asked_again(jobs: Jobs) -> None:
     with pytest.raises(BlockMissing):
-        read_spec(jobs.store, jobs.terms_only(b"\x01" * 32, jobs.spec("env")), {}, 5)
+        read_spec(jobs.store, jobs.terms_only(b"\x01" * 32, jobs.spec("env")), 5)
 
 
 @pytest.mark.parametrize("change", ["cores", "ram_gib", "disk_gib"])
 def test_read_spec__asks_more_than_its_terms_pay__is_bad(jobs: Jobs, change: str) -> None:
     terms = jobs.terms(jobs.spec("env"))
     cheap = replace(terms, needs=replace(terms.needs, **{change: getattr(terms.needs, change) - 1}))
-    assert change in read_spec(jobs.store, cheap, {}, 5).bad
-    assert read_spec(jobs.store, terms, {}, 5).bad == ""
+    assert change in read_spec(jobs.store, cheap, 5).bad
+    assert read_spec(jobs.store, terms, 5).bad == ""
 
 
 @pytest.mark.parametrize("changes", [{"max_seconds": 21}, {"units": 2}])
 def test_check_terms__times_or_units_differ__is_refused(jobs: Jobs, changes: dict[str, Any]) -> None:
     spec = jobs.spec("env")
     with pytest.raises(BadDocument, match="times or units"):
-        check_terms(spec, jobs.terms(spec, **changes), {})
+        check_terms(spec, jobs.terms(spec, **changes))
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_check_terms__other_gpu_than_its_terms_name__is_refused(
     gpu = {"gpus": 1, "vendor": "nvidia", "tier": "rtx-4090", "exact": False, **asked}
     env = jobs.spec("env")
     spec = env.model_copy(update={"resources": env.resources.model_copy(update=gpu)})
-    needs = needs_of(spec.resources, spec.runtime, TIERS)
+    needs = needs_of(spec.resources, spec.runtime)
     terms = replace(jobs.terms(env), needs=needs)
-    check_terms(spec, terms, TIERS)
+    check_terms(spec, terms)
     needs = replace(needs, runtimes=Runtime.WASM | Runtime.NVIDIA, **{"tier": TIERS["rtx-4090"], **paid})
     with pytest.raises(BadDocument, match=r"which GPU it must be|the spec needs|the spec asks for tier"):
-        check_terms(spec, replace(terms, needs=needs), TIERS)
+        check_terms(spec, replace(terms, needs=needs))
 
 
 def absent(name: str = "absent", dst: str = "/in/data.txt") -> ResolvedInput:
@@ -99,7 +99,7 @@ def test_read_spec__data_that_is_nowhere__is_seen_before_a_bond_is_risked(jobs: 
     blob = Blob(cid=gone.cid, size=gone.size)
     terms = jobs.terms(jobs.spec("env", **{what: (gone,) if what == "inputs" else blob}))
     with pytest.raises(StorageError, match=gone.cid) as caught:
-        read_spec(jobs.store, terms, {}, 5)
+        read_spec(jobs.store, terms, 5)
     assert (caught.value.code, caught.value.retryable) == ("BLOCK_MISSING", True)
     name = {"module": "the module", "workdir": "the working directory", "inputs": "/in/data.txt"}[what]
     assert caught.value.message.startswith(f"{name} ({gone.cid}) cannot be had: ")
@@ -123,7 +123,7 @@ def test_read_spec__look_at_the_data__reads_little_of_it_and_nodes_first(
         return read(self, cid, timeout)
 
     monkeypatch.setattr(FolderStore, "get_block", note)
-    read_spec(jobs.store, terms, {}, 20)
+    read_spec(jobs.store, terms, 20)
     # The spec, then nodes by size, then what is small, then 4 MiB of leaves and no more.
     assert set(asked[1:3]) == {jobs.code.cid, tree.cid}
     assert asked[3] == jobs.module.cid
@@ -135,7 +135,7 @@ def test_read_spec__look_at_the_data__reads_little_of_it_and_nodes_first(
 
 def test_spec__good_job__is_returned(jobs: Jobs) -> None:
     spec = jobs.spec("env")
-    assert fetching(jobs.store).spec(jobs.terms(spec), {}) == spec
+    assert fetching(jobs.store).spec(jobs.terms(spec)) == spec
 
 
 @pytest.mark.parametrize(("spare", "taken"), [(0, True), (-1, False)])
@@ -145,16 +145,16 @@ def test_spec__larger_than_this_machine_takes__is_refused(jobs: Jobs, side: str,
     size = {"max_input": spec.download_bytes, "max_output": spec.output_bytes}[side]
     limited = Bounds(**{side: size + spare})
     if taken:
-        assert fetching(jobs.store, bounds=limited).spec(jobs.terms(spec), {}) == spec
+        assert fetching(jobs.store, bounds=limited).spec(jobs.terms(spec)) == spec
         return
     with pytest.raises(Refused, match="larger than this worker takes") as refused:
-        fetching(jobs.store, bounds=limited).spec(jobs.terms(spec), {})
+        fetching(jobs.store, bounds=limited).spec(jobs.terms(spec))
     assert refused.value.outcome is Outcome.BAD_INPUT
 
 
 def test_spec__no_time_left__is_refused_without_asking(jobs: Jobs) -> None:
     with pytest.raises(Refused, match="the spec did not arrive in time"):
-        fetching(jobs.store, seconds=0).spec(jobs.terms(jobs.spec("env")), {})
+        fetching(jobs.store, seconds=0).spec(jobs.terms(jobs.spec("env")))
 
 
 # ---- the data ----

@@ -172,7 +172,6 @@ def test_guard__container_fills_the_disk_by_a_file_without_a_name__is_over_its_c
             runtimes={"docker": runtime},
             node=NodeId(3),
             label=f"disk-{uuid.uuid4().hex[:8]}-",
-            tiers={},
             bounds=Bounds(),
             keep_seconds=60,
             stores_here=False,
