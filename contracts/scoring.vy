@@ -47,8 +47,11 @@ def _score(needs: uint256, ceiling: uint256, rate: uint256, offer: uint256, hot:
     """
     price: uint256 = (ceiling - rate) * BPS // ceiling
 
+    # Who asks for no tier does not prefer a card that is said to be weak.
     tier: uint256 = 0
-    gap: uint256 = 100 * ((offer & packing.OFFER_TIER_MASK) - (needs & packing.NEEDS_TIER_MASK))
+    gap: uint256 = 0
+    if needs & packing.NEEDS_TIER_MASK != 0:
+        gap = 100 * ((offer & packing.OFFER_TIER_MASK) - (needs & packing.NEEDS_TIER_MASK))
     if gap < BPS:
         tier = BPS - gap
     vram: uint256 = self._share(

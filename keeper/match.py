@@ -103,7 +103,8 @@ def scores(nodes: Nodes, ask: Ask, rows: I64) -> I64:
     hardware = 4 * _size_share(needs.vram_gib, column["vram_gib"][rows])
     hardware += _size_share(needs.ram_gib, column["ram_gib"][rows])
     hardware += _size_share(needs.cores, column["cores"][rows])
-    gap = column["tier"][rows].astype(np.int64) - needs.tier
+    # Who asks for no tier does not prefer a card that is said to be weak.
+    gap = column["tier"][rows].astype(np.int64) - needs.tier if needs.tier else np.zeros(len(rows), np.int64)
     hardware += 2 * np.maximum(0, BPS - 100 * gap)
     total += 2_000 * (hardware >> 3)
     if needs.zone_mask:

@@ -464,8 +464,14 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
         locks=Locks(),
     )
     pool.look()
-    if engine is not None and (why := engine.gpu_refusals(pool.devices)):
+    if engine is None:
+        return pool
+    if why := engine.gpu_refusals(pool.devices):
         pool.refuse([gpu.uuid for gpu in pool.devices], why)
+    for gpu in pool.devices:
+        # By its place in a specification a container may get another's: it is tried before the first job.
+        if gpu.number is not None and (why := engine.try_gpu(gpu)):
+            pool.refuse([gpu.uuid], why)
     return pool
 
 

@@ -394,8 +394,8 @@ class Worker:
         room = self._executor.unpromised()
         slots, lack = self._slots(snapshot.node)
         config = replace(self.told.config, hold=hold, room=room, gas_price=self._gas_price, lead=lead)
-        kinds = self._executor.gpus.kinds > 1
-        config = replace(config, max_slots=min(config.max_slots, slots), lack=lack, gpu_kinds=kinds)
+        tiers = self._executor.gpus.tiers
+        config = replace(config, max_slots=min(config.max_slots, slots), lack=lack, gpu_tiers=tiers)
         if self.errand is not None:
             config = self.errand.narrow(snapshot, config)
         return Look(snapshot, config, now)

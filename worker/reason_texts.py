@@ -35,7 +35,7 @@ REASON_TEXTS: Final[Mapping[Reason | Gate, str]] = {
     Reason.RATE_BELOW_MINIMUM: "it asks less than accept.min_price",
     Reason.PAY_BELOW_MINIMUM: "the job pays less than accept.min_pay",
     Reason.NO_GPU_ASKED: "it takes jobs for GPUs alone",
-    Reason.GPU_KINDS: "it has GPUs of several models, and the job wants one alone",
+    Reason.GPU_KINDS: "the job wants one GPU model alone, and it has others too",
     Reason.UNPROFITABLE: "its gas costs more than it brings",
     Reason.TOO_LONG: "the job may run longer than accept.max_runtime",
     Reason.TOO_TIGHT: "its lease has less time beyond the run than this machine needs to submit",

@@ -388,6 +388,11 @@ def _gpu_faults(need: ResolvedResources) -> Iterator[Problem]:
         yield Problem(("resources", "vendor"), f"{need.tier} is a GPU of {maker.title}")
 
 
+def exact_tier(need: ResolvedResources) -> int | None:
+    """Return the only tier that GPUs may have, None where better ones do as well."""
+    return tier_number(need.tier) if need.exact else None
+
+
 def is_data_cid(text: str) -> bool:
     """Say whether text is the one spelling of a CIDv1 (raw or dag-pb, sha2-256) in lower case base32."""
     try:

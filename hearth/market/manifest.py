@@ -31,6 +31,8 @@ MAX_BYTES: Final = 16 << 10
 """Of a document: what a call carries is paid for by the byte, and read by everybody."""
 MAX_GATEWAYS: Final = 4
 MAX_GPUS: Final = 64
+MAX_VRAM_GIB: Final = 1023
+"""What an offer can say."""
 MAX_TEXT: Final = 64
 """Characters of a name."""
 SPAN: Final = 10_000
@@ -187,7 +189,9 @@ def find_manifest(market: Market, named: Named, store: Store | None = None) -> M
 
 def _gpu(raw: dict[str, Any]) -> ListedGpu:
     size = raw.get("vram_gib")
-    return ListedGpu(_text(raw.get("name")), _text(raw.get("driver")), size if type(size) is int and size > 0 else 0)
+    return ListedGpu(
+        _text(raw.get("name")), _text(raw.get("driver")), size if type(size) is int and 0 < size <= MAX_VRAM_GIB else 0
+    )
 
 
 def _text(value: Any) -> str:

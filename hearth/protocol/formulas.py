@@ -595,7 +595,7 @@ def score(needs: Needs, ceiling: int, rate: int, offer: Offer, state: NodeState)
     r = reputation.reputation(state.r, state.s)
     h = (
         4 * _share(needs.vram_gib, offer.vram_gib)
-        + 2 * max(0, BPS - 100 * (offer.tier - needs.tier))
+        + 2 * (max(0, BPS - 100 * (offer.tier - needs.tier)) if needs.tier else BPS)
         + _share(needs.ram_gib, offer.ram_gib)
         + _share(needs.cores, offer.cores)
     ) // 8

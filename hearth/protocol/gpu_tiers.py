@@ -22,7 +22,7 @@ GIB = 1 << 30
 MAX_TIER = 1023
 NO_GPU = 0
 OTHER_TIER = 1
-"""The key of every GPU of a generation that the table lacks, and of a part of one."""
+"""The key of every GPU that the table lacks, and of a part of one."""
 VRAM_SLACK_PERCENT = 1
 
 
@@ -164,7 +164,7 @@ _SLUGS: Final = {
     vendor.name: MappingProxyType({model.tier: model.slug for model in vendor.models}) for vendor in VENDORS.values()
 }
 _BRAND: Final = re.compile(r"^(NVIDIA |Tesla |GeForce |Quadro |Graphics Device )+")
-_PART: Final = re.compile(r"MIG [0-9]|-[0-9]+[ABCQ]$|^GRID ")
+_PART: Final = re.compile(r"MIG [0-9]|-[0-9]+(A|B4?|C|CME|Q)$|^GRID ")
 """What NVIDIA's driver calls a part of a GPU: a MIG slice, or a vGPU."""
 
 
@@ -189,18 +189,14 @@ def find_model(vendor: Vendor, name: str) -> GpuModel | None:
     return next((model for model in vendor.models if re.fullmatch(model.pattern, bare)), None)
 
 
-def tier_of(vendor: Vendor, name: str, generation: tuple[int, ...]) -> int:
-    """Return the routing key of a GPU from what its driver calls it, and its generation.
+def tier_of(vendor: Vendor, name: str) -> int:
+    """Return the routing key of a GPU from what its driver calls it.
 
-    A model that is not in the table gets the lowest key of its generation: a guess by memory was too high for each
-    card that has more memory than speed. A part of a GPU gets OTHER_TIER, and its memory decides.
+    A part of a GPU, and a model that is not in the table, get OTHER_TIER: their memory decides. Each guess was too high
+    for some card, whose owner was then paid for a better one.
     """
-    if is_part(name):
-        return OTHER_TIER
-    model = find_model(vendor, name)
-    if model is not None:
-        return model.tier
-    return min((known.tier for known in vendor.models if known.generation == generation), default=OTHER_TIER)
+    model = None if is_part(name) else find_model(vendor, name)
+    return OTHER_TIER if model is None else model.tier
 
 
 def is_part(name: str) -> bool:

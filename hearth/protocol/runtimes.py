@@ -23,9 +23,9 @@ MAX_INPUT_ENTRIES: Final = 100_000
 """Files and folders that a job may bring, all of its data together: an empty one takes an inode as well."""
 MAX_OUTPUT_ENTRIES: Final = 16_384
 """Files and folders that a unit may leave, whatever ran it: a worker refuses more, and a reader too."""
-RESERVED_ENV: Final = ("NVIDIA_", "AMD_", "LD_", "HEARTH_")
+RESERVED_ENV: Final = ("NVIDIA_", "AMD_VISIBLE_", "LD_", "HEARTH_")
 """How no name in a job's environment begins, in whatever case: LD_* preloads code into every process of a container
-(CVE-2025-23266), NVIDIA_* and AMD_* steer what gives GPUs, HEARTH_* is the worker's own."""
+(CVE-2025-23266), NVIDIA_* and AMD_VISIBLE_* steer what gives GPUs, HEARTH_* is the worker's own."""
 MAX_LOG_BYTES: Final = 1 << 20
 """Bytes of each stream, stdout and stderr, that a worker keeps; of more, the first and the last half."""
 

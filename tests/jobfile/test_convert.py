@@ -240,6 +240,35 @@ def test_size_of__no_size__refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("service", "gpu"),
+    [
+        ("runtime: amd", {"count": 1, "vendor": "amd"}),
+        ("runtime: nvidia", {"count": 1}),
+        (
+            "deploy: {resources: {reservations: {devices: [{driver: cdi, capabilities: [gpu],"
+            " device_ids: ['amd.com/gpu=0', 'amd.com/gpu=1']}]}}}",
+            {"count": 2, "vendor": "amd"},
+        ),
+        (
+            "deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 1, capabilities: [gpu]}]}}}",
+            {"count": 1},
+        ),
+    ],
+    ids=["runtime amd", "runtime nvidia", "CDI of AMD", "driver nvidia"],
+)
+def test_compose__whose_gpus__by_runtime_driver_or_device(service: str, gpu: dict[str, Any]) -> None:
+    made = convert(f"services:\n  a:\n    image: rocm/pytorch\n    {service}\n".encode(), "compose.yaml")
+    assert as_data(made.spec)["resources"]["gpu"] == gpu
+
+
+def test_gpu__models_of_two_vendors__those_of_the_first_and_a_note() -> None:
+    draft = Draft()
+    draft.gpu(1, ["H100", "MI300X", "A100-80GB"], "gpu")
+    assert draft.job["resources"]["gpu"]["tier"] == "a100-80gb"
+    assert any("several vendors" in note.why for note in draft.notes)
+
+
+@pytest.mark.parametrize(
     ("model", "vram", "tier"),
     [
         ("rtx4090", 0, "rtx-4090"),

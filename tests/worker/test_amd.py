@@ -61,10 +61,9 @@ def test_parse__two_cards__named_sized_and_given_by_their_places_in_a_cdi_specif
         ({"ue": 3}, "3 uncorrected memory errors"),
         ({"partition": "CPX"}, "amd-smi set --compute-partition SPX"),
         ({"partition": "SPX"}, ""),
-        ({"gfx": None}, "the kernel's compute driver does not have it"),
         ({"ue": None, "power": None, "used": None}, ""),
     ],
-    ids=["memory errors", "partitioned", "one partition", "no compute driver", "what no job depends on"],
+    ids=["memory errors", "partitioned", "one partition", "what no job depends on"],
 )
 def test_parse__card_with_a_fault__is_unfit_for_it_alone(
     machine: AmdMachine, says: dict[str, Any], defect: str
@@ -97,7 +96,10 @@ def test_parse__card_that_answers_no_more__is_lost_and_hides_no_other(machine: A
     assert found.reason == "GPU 0 does not answer: Is a directory"
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "9" * 400], ids=["empty", "letters", "negative", "huge"])
+ODD = {"empty": "", "letters": "x", "negative": "-1", "huge": "9" * 5000, "odd": "²", "odd pair": "ue: ²"}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
 def test_read__file_that_holds_anything__is_what_it_does_not_say(machine: AmdMachine, text: str) -> None:
     for name in ("mem_info_vram_used", "ras/umc_err_count", "hwmon/hwmon0/power1_cap", "unique_id", "device"):
         (machine.place(0) / name).write_text(text)
@@ -115,12 +117,38 @@ def test_probe__no_kernel_module__is_absent(tmp_path: Path) -> None:
     assert found.absent and found.reason == "no AMD driver: the kernel module amdgpu is not loaded"
 
 
-def test_parse__card_that_is_not_in_the_table__is_the_least_of_its_generation_and_says_so(machine: AmdMachine) -> None:
+def test_parse__card_that_is_not_in_the_table__is_offered_by_its_memory_and_says_so(machine: AmdMachine) -> None:
     machine.change(1, device="0x745e", revision="0xcc")
     _, second = look(machine).gpus
-    assert (second.slug, second.name) == ("rx-7900-xt", "AMD 745e:cc") and "not in the table" in second.remarks[0]
-    machine.change(1, gfx=120099)
-    assert look(machine).gpus[1].slug == "tier-1"
+    assert (second.slug, second.name) == ("tier-1", "AMD 745e:cc") and "not in the table" in second.remarks[0]
+
+
+def test_parse__node_that_no_job_can_open__is_a_defect(machine: AmdMachine) -> None:
+    (machine.dev / "kfd").chmod(0o600)
+    assert all("no job can open /dev/kfd" in one.defects[0] for one in look(machine).gpus)
+    (machine.dev / "kfd").chmod(0o666)
+    (machine.dev / f"dri/renderD{FIRST_RENDER}").unlink()
+    first, second = look(machine).gpus
+    assert f"/dev/dri/renderD{FIRST_RENDER}" in first.defects[0] and second.problems == ()
+
+
+def test_parse__memory_that_no_compute_process_has__is_a_desktops_and_not_offered(machine: AmdMachine) -> None:
+    machine.change(1, used=9 * GIB, procs={4242: 5 * GIB})
+    _, second = look(machine).gpus
+    assert second.vram_gib == 20 and "4GiB of it are used by what computes nothing" in second.remarks[0]
+
+
+def test_parse__card_that_nothing_computes_on__is_numbered_by_nobody(machine: AmdMachine) -> None:
+    (machine.sys / "class/kfd/kfd/topology/nodes/1/gpu_id").write_text("0")
+    (only,) = look(machine).gpus
+    assert (only.slug, only.device.cdi, only.device.number) == ("rx-7900-xtx", "amd.com/gpu=0", FIRST_RENDER + 1)
+
+
+def test_parse__ids_of_zeros__name_nothing(machine: AmdMachine) -> None:
+    for one in machine.cards:
+        one.unique_id = "0" * 16
+    machine.write()
+    assert all(one.uuid == "" and one.defects for one in look(machine).gpus)
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,10 @@ def snapshot_of(*jobs: Job, **overrides: object) -> Snapshot:
     return replace(Snapshot(100, NOW, NODE, MARKET, jobs), **overrides)  # type: ignore[arg-type]
 
 
+EXACT = job_of(OPEN, needs=replace(TERMS.needs, exact=True))
+"""A job for one GPU tier alone, which is 0 as the node's offer has it."""
+
+
 def image_of(name: str) -> Job:
     return replace(job_of(OPEN), spec=SpecFacts("docker", f"{name}@sha256:{'ab' * 32}", 1 << 20))
 
@@ -517,7 +521,8 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN), replace(CONFIG, submitters_refused=frozenset({"0x" + "33" * 20})), Reason.SUBMITTER_REFUSED),
         (job_of(OPEN), replace(CONFIG, submitters=frozenset({"0x" + "44" * 20})), Reason.SUBMITTER_REFUSED),
         (job_of(OPEN), replace(CONFIG, gpu_only=True), Reason.NO_GPU_ASKED),
-        (job_of(OPEN, needs=replace(TERMS.needs, exact=True)), replace(CONFIG, gpu_kinds=True), Reason.GPU_KINDS),
+        (EXACT, replace(CONFIG, gpu_tiers=frozenset({0, 472})), Reason.GPU_KINDS),
+        (EXACT, replace(CONFIG, gpu_tiers=frozenset({472})), Reason.GPU_KINDS),
         (job_of(OPEN), replace(CONFIG, modules=("bafyother*",)), Reason.IMAGE_REFUSED),
         (job_of(OPEN), replace(CONFIG, modules_refused=("bafymodul?",)), Reason.IMAGE_REFUSED),
         (image_of("ghcr.io/me/x"), replace(CONFIG, images_refused=("ghcr.io/me/*",)), Reason.IMAGE_REFUSED),

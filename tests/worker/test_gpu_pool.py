@@ -453,3 +453,16 @@ def take(world: World, pool: Pool, held: list[tuple[ExitStack, Lent]], step: tup
         case ("wait", float(seconds)):
             world.second += seconds
             pool.try_again()
+
+
+def test_lent__one_tier_alone__no_other_gpu_is_given(world: World, pool: Pool) -> None:
+    better = replace(gpu(0), tier=637)
+    world.gpus[0] = better
+    pool.look()
+    assert pool.tiers == {472, 637}
+    with pool.lent(1, 472) as lent:
+        assert lent.gpus[0].tier == 472
+    pool.check(1, 637)
+    for call in (lambda: pool.check(2, 637), lambda: pool.lent(2, 637).__enter__(), lambda: pool.check(1, 5)):
+        with pytest.raises(NoGpuError):
+            call()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -132,6 +134,10 @@ def test_probe__gpu_in_mig_slices__each_is_one_of_no_model_whose_memory_decides(
     machine.change(0, sproc=f"{os.getpid()}:1")
     first, second, _ = probe().gpus
     assert first.users == () and len(second.users) == 1
+    # Slices are what jobs get, whatever the driver says of the mode: never the whole besides.
+    said = json.loads(subprocess.run([sys.executable, "-m", DRIVER.program], capture_output=True, check=True).stdout)
+    said["devices"][0]["mig"] = None
+    assert [one.label for one in DRIVER.parse(said).gpus] == ["0.0", "0.1", "1"]
     # What fails in the whole fails in each slice.
     machine.change(0, uncorrected=2)
     assert ["uncorrected memory errors" in "".join(one.defects) for one in probe().gpus] == [True, True, False]

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from hearth.base.errors import UnsafePath
-from hearth.jobfile import ResolvedSpec
+from hearth.jobfile import ResolvedResources, ResolvedSpec, exact_tier
 from hearth.protocol.types import NodeId
 from hearth.storage.stores import LastResort, ProviderGateways, Store
 from hearth.storage.unixfs import Entry
@@ -96,7 +96,7 @@ class Attempt:
             return None
         found = self._gather(until, kept)
         try:
-            self._means.gpus.check(found.spec.resources.gpus)
+            self._means.gpus.check(found.spec.resources.gpus, exact_tier(found.spec.resources))
         except NoGpuError as fewer:
             raise Broken(str(fewer)) from fewer
         request = sandbox.inspection_for(task, found.spec, self._folder, label=self._means.label, until=until)
@@ -223,7 +223,7 @@ class Attempt:
         means, task, work, folder = self._means, self._task, self._work, self._folder
         spec = found.spec
         means.journal.reach(task.key, Moment.FETCHED, f"{found.size} bytes")
-        with self._lent(spec.resources.gpus) as lent:
+        with self._lent(spec.resources) as lent:
             until = deadline() - task.margin - work.bought.seconds
             request = sandbox.request_for(task, spec, folder, label=means.label, gpus=lent.devices, until=until)
             request = replace(request, bought=work.bought, room=work.room)
@@ -263,10 +263,10 @@ class Attempt:
         )
 
     @contextmanager
-    def _lent(self, count: int) -> Iterator[Lent]:
+    def _lent(self, need: ResolvedResources) -> Iterator[Lent]:
         """Lend GPUs for a run, which ends where one of them fails. Raises Broken where fewer are free and well."""
         try:
-            with self._means.gpus.lent(count) as lent:
+            with self._means.gpus.lent(need.gpus, exact_tier(need)) as lent:
                 self._work.lent = lent
                 try:
                     yield lent

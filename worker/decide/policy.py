@@ -41,8 +41,8 @@ def refuse_terms(terms: Terms, config: Config, rate: int) -> Refusal | None:
         return Reason.BOND_TOO_LARGE, bound
     if config.gpu_only and not terms.needs.gpu_count:
         return Reason.NO_GPU_ASKED, "accept.gpu_only is true, and the job asks for no GPU"
-    if config.gpu_kinds and terms.needs.exact:
-        return Reason.GPU_KINDS, "the job wants one GPU model alone, and this node's slots share several"
+    if terms.needs.exact and config.gpu_tiers - {terms.needs.tier}:
+        return Reason.GPU_KINDS, "the job wants one GPU model alone, and a slot of this node may get another"
     return _too_long_or_cheap(terms, config, rate)
 
 

@@ -327,7 +327,7 @@ class Config:
     file systems of their own.
 
     `max_slots` are those that this machine has all for now; where these are fewer than the offer's, `lack` is why.
-    `gpu_kinds` says that a slot may get one of several models.
+    `gpu_tiers` are the tiers of the GPUs that a slot may get.
 
     `lead` is how many seconds before a deadline this machine must send to be mined in time.
 
@@ -351,7 +351,7 @@ class Config:
     room: int = 1 << 63
     volumes: bool = False
     gpu_only: bool = False
-    gpu_kinds: bool = False
+    gpu_tiers: frozenset[int] = frozenset()
     images: tuple[str, ...] = ("*",)
     images_refused: tuple[str, ...] = ()
     modules: tuple[str, ...] = ("*",)

@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from hearth.protocol.gpu_tiers import AMD, find_model, slug_of, tier_of, vram_gib
+from hearth.protocol.units import format_size
 from worker.gpu.port import UNKNOWN, Device, Driver, GpuInfo, GpuProbe
 
 UNIQUE_ID: Final = re.compile(r"[0-9a-f]{16}\Z")
 WHOLE: Final = "SPX"
 """The partition mode in which a GPU is one device."""
+OWN_BYTES: Final = 1 << 30
+"""What the kernel and firmware take of a GPU's memory, at most."""
+ELSEWHERE: Final = "of it are used by what computes nothing, such as a desktop, and not offered"
 REFRESH: Final = "amd-ctk cdi generate --output=/etc/cdi/amd.json"
 
 
@@ -34,8 +38,9 @@ def _gpu(device: Mapping[str, Any], driver: str) -> GpuInfo:
     model = find_model(AMD, chip)
     version = device["gfx"] or 0
     generation = (version // 10_000, version // 100 % 100, version % 100) if version else (0,)
-    tier = tier_of(AMD, chip, generation)
-    known = UNIQUE_ID.match(device["unique_id"] or "")
+    tier = tier_of(AMD, chip)
+    known = _has_id(device)
+    shown = _shown(device)
     return GpuInfo(
         index=device["index"],
         name=device["name"] or f"AMD {model.slug if model is not None else chip}",
@@ -50,7 +55,7 @@ def _gpu(device: Mapping[str, Any], driver: str) -> GpuInfo:
         ),
         vendor=AMD,
         vram_bytes=device["memory_total"],
-        vram_gib=vram_gib(device["memory_total"]),
+        vram_gib=vram_gib(max(0, device["memory_total"] - shown)),
         tier=tier,
         slug=slug_of(AMD, tier),
         compute=generation,
@@ -59,18 +64,35 @@ def _gpu(device: Mapping[str, Any], driver: str) -> GpuInfo:
         processes=None if device["processes"] is None else tuple((u["pid"], u["memory"]) for u in device["processes"]),
         defects=tuple(_defects(device)),
         used_bytes=device["memory_used"],
-        remarks=() if model is not None else (UNKNOWN,),
+        remarks=(
+            *(() if model is not None else (UNKNOWN,)),
+            *((f"{format_size(shown)} {ELSEWHERE}",) if shown else ()),
+        ),
         watts=None if device["power_limit_uw"] is None else device["power_limit_uw"] // 10**6,
     )
+
+
+def _has_id(device: Mapping[str, Any]) -> bool:
+    """Tell whether a GPU is told from others by its id."""
+    said = device["unique_id"] or ""
+    return bool(UNIQUE_ID.match(said) and said.strip("0"))
+
+
+def _shown(device: Mapping[str, Any]) -> int:
+    """Return the bytes that no process of the compute driver has: a desktop's, above what the kernel takes itself."""
+    if device["processes"] is None or device["memory_used"] is None:
+        return 0
+    other = int(device["memory_used"] - sum(one["memory"] for one in device["processes"]))
+    return other if other > OWN_BYTES else 0
 
 
 def _defects(device: Mapping[str, Any]) -> list[str]:
     """Name what makes a GPU unfit for any job, and what no job can be promised without."""
     found = []
-    if not UNIQUE_ID.match(device["unique_id"] or ""):
+    if not _has_id(device):
         found.append("the driver names no unique id of it, by which it is told from others")
-    if not device["gfx"]:
-        found.append("the kernel's compute driver does not have it: no program can use it")
+    if device["closed"]:
+        found.append(f"no job can open {' or '.join(device['closed'])}: give it mode 0660 and a group, such as render")
     if device["partition"] not in (None, WHOLE):
         mend = f"amd-smi set --compute-partition {WHOLE}"
         found.append(f"it is partitioned ({device['partition']}), and a job gets whole GPUs only: {mend}")

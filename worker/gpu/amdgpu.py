@@ -17,6 +17,7 @@ SYS: Final = Path("/sys")
 DEV: Final = Path("/dev")
 MOST_BYTES: Final = 1 << 16
 GROUP_MAY_OPEN: Final = 0o060
+ALL_MAY_OPEN: Final = 0o006
 INTEGRATED_BYTES: Final = 4 << 30
 """A GPU with less memory of its own than this shares the machine's, and is nobody's to rent."""
 
@@ -26,9 +27,10 @@ def read(sys_root: Path = SYS, dev_root: Path = DEV) -> dict[str, Any]:
     module = sys_root / "module" / "amdgpu"
     if not module.is_dir():
         return {"unavailable": "the kernel module amdgpu is not loaded", "absent": True}
-    # By their addresses: the order in which AMD's toolkit numbers them in a CDI specification.
-    places = sorted(module.glob("drivers/pci:amdgpu/*:*"), key=lambda place: place.name)
     compute = dict(_compute_nodes(sys_root))
+    # By their addresses, without those that no program computes on: so AMD's toolkit numbers them.
+    places = sorted(module.glob("drivers/pci:amdgpu/*:*"), key=lambda place: place.name)
+    places = [place for place in places if _render(place) in compute]
     found = [_device(place, index, compute, sys_root, dev_root) for index, place in enumerate(places)]
     devices = [one for one in found if one is not None]
     version = _text(module / "version") or os.uname().release
@@ -46,8 +48,9 @@ def _device(
         return {"index": index, "lost": why or type(failed).__name__}
     if total < INTEGRATED_BYTES:
         return None
-    render = next((int(node.name[7:]) for node in place.glob("drm/renderD*") if node.name[7:].isdigit()), None)
-    node = compute.get(render, {}) if render is not None else {}
+    render = _render(place)
+    node = compute[render]
+    nodes = {f"/dev/{name}": dev_root / name for name in ("kfd", f"dri/renderD{render}")}
     errors = _pairs(place / "ras" / "umc_err_count")
     return {
         "index": index,
@@ -62,9 +65,15 @@ def _device(
         "uncorrected": errors.get("ue"),
         "power_limit_uw": next((_number(file) for file in sorted(place.glob("hwmon/hwmon*/power1_cap"))), None),
         "render": render,
-        "groups": sorted({*_groups(dev_root / "kfd"), *_groups(dev_root / "dri" / f"renderD{render}")}),
+        "groups": sorted({group for file in nodes.values() for group in _groups(file)}),
+        "closed": [name for name, file in nodes.items() if not _opens(file)],
         "processes": _processes(sys_root, node.get("gpu_id")),
     }
+
+
+def _render(place: Path) -> int:
+    """Return the number of a GPU's node below /dev/dri, -1 for one without."""
+    return next((int(node.name[7:]) for node in sorted(place.glob("drm/renderD*")) if _is_number(node.name[7:])), -1)
 
 
 def _compute_nodes(sys_root: Path) -> Iterator[tuple[int, dict[str, int]]]:
@@ -81,11 +90,19 @@ def _processes(sys_root: Path, gpu: int | None) -> list[dict[str, int]] | None:
     if gpu is None:
         return None
     try:
-        users = [place for place in (sys_root / "class/kfd/kfd/proc").iterdir() if place.name.isdigit()]
+        users = [place for place in (sys_root / "class/kfd/kfd/proc").iterdir() if _is_number(place.name)]
     except OSError:
         return None
     has = {int(place.name): _number(place / f"vram_{gpu}") for place in users}
     return [{"pid": pid, "memory": memory} for pid, memory in sorted(has.items()) if memory]
+
+
+def _opens(node: Path) -> bool:
+    """Tell whether a job's user may open a device node: anybody may, or one of its groups."""
+    try:
+        return node.stat().st_mode & ALL_MAY_OPEN == ALL_MAY_OPEN or bool(_groups(node))
+    except OSError:
+        return False
 
 
 def _groups(node: Path) -> list[int]:
@@ -100,12 +117,16 @@ def _groups(node: Path) -> list[int]:
 def _pairs(file: Path) -> dict[str, int]:
     """Return the lines "name number" of a file; a colon after the name is passed over."""
     lines = (line.split() for line in (_text(file) or "").splitlines())
-    return {words[0].removesuffix(":"): int(words[1]) for words in lines if len(words) == 2 and words[1].isdigit()}
+    return {words[0].removesuffix(":"): int(words[1]) for words in lines if len(words) == 2 and _is_number(words[1])}
 
 
 def _number(file: Path) -> int | None:
     text = _text(file)
-    return int(text) if text is not None and text.isdigit() and len(text) < 20 else None
+    return int(text) if text is not None and _is_number(text) else None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20
 
 
 def _text(file: Path) -> str | None:

@@ -33,7 +33,7 @@ class Locks:
 
     def take(self, uuid: str) -> bool:
         """Lock a GPU; False where another worker has it. One that cannot be locked is taken all the same, and that is
-        said: a stranger of this machine must not take GPUs out of service by a file."""
+        said: a stranger's file must take no GPU out of service. One who locks this file can: he has a user here."""
         descriptor = -1
         try:
             descriptor = _opened(self._folder / f"hearth-{uuid}.lock")

@@ -42,7 +42,7 @@ def parse(record: Mapping[str, Any]) -> GpuProbe:
 def _parts(device: Mapping[str, Any]) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
     """Yield what jobs may get of a GPU: the whole, or each slice into which MIG has cut it, with its place."""
     slices = device.get("slices") or ()
-    if not device["mig"] or not slices:
+    if not slices:
         yield None, device
     for place, one in enumerate(slices):
         # A desktop, a power limit and a compute mode are the whole's.
@@ -63,7 +63,7 @@ def _gpu(index: int, device: Mapping[str, Any], driver: str, cuda: str, part: in
     # What a desktop shows takes memory that no job gets.
     shown = sum(one["memory"] or 0 for one in device.get("graphics") or ())
     size = vram_gib(max(0, (device["memory_total"] or 0) - shown))
-    tier = tier_of(NVIDIA, name, compute) if part is None else OTHER_TIER
+    tier = tier_of(NVIDIA, name) if part is None else OTHER_TIER
     processes = device["processes"]
     return GpuInfo(
         index=index,

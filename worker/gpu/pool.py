@@ -182,10 +182,10 @@ class Pool:
         return [one.uuid for one in self.states() if one.uuid]
 
     @property
-    def kinds(self) -> int:
-        """Return of how many models the GPUs that are here are."""
+    def tiers(self) -> frozenset[int]:
+        """Return of which tiers the GPUs that are here are, well or not."""
         with self._changing:
-            return len({(gpu.tier, gpu.name) for gpu in self._here.values()})
+            return frozenset(gpu.tier for gpu in self._here.values())
 
     @property
     def devices(self) -> list[Device]:
@@ -202,20 +202,21 @@ class Pool:
 
     # ---- for attempts ----
 
-    def check(self, count: int) -> None:
-        """Look, and raise NoGpuError where fewer GPUs are well than `count`, lent or not."""
+    def check(self, count: int, tier: int | None = None) -> None:
+        """Look, and raise NoGpuError where fewer GPUs, of a tier where one is named, are well than `count`."""
         if count:
             self.look()
             with self._changing:
-                self._refuse_fewer(count, len(self._well()))
+                self._refuse_fewer(count, len(self._well(tier)))
 
     @contextmanager
-    def lent(self, count: int) -> Iterator[Lent]:
-        """Lend `count` GPUs for a block. Raises NoGpuError where fewer are free and well."""
+    def lent(self, count: int, tier: int | None = None) -> Iterator[Lent]:
+        """Lend `count` GPUs, of a tier where one is named, for a block. Raises NoGpuError where fewer are free and
+        well."""
         if count:
             self.look()
         with self._changing:
-            taken = self._take(count)
+            taken = self._take(count, tier)
             self._lent |= dict.fromkeys(taken.uuids, taken)
         try:
             yield taken
@@ -357,12 +358,13 @@ class Pool:
 
     # ---- under `_changing` ----
 
-    def _well(self) -> list[GpuInfo]:
-        return [gpu for uuid, gpu in self._here.items() if uuid not in self.troubles]
+    def _well(self, tier: int | None = None) -> list[GpuInfo]:
+        here = [gpu for uuid, gpu in self._here.items() if uuid not in self.troubles]
+        return [gpu for gpu in here if tier is None or gpu.tier == tier]
 
-    def _take(self, count: int) -> Lent:
+    def _take(self, count: int, tier: int | None) -> Lent:
         taken: list[GpuInfo] = []
-        for gpu in sorted(self._well(), key=lambda gpu: (gpu.index, gpu.part or 0)):
+        for gpu in sorted(self._well(tier), key=lambda gpu: (gpu.index, gpu.part or 0)):
             # What a look has seen and does not count yet keeps it from another job all the same.
             free = gpu.uuid not in self._lent and gpu.uuid not in self._seen
             if len(taken) < count and free and self._claim(gpu.uuid):

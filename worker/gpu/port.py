@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from hearth.protocol.gpu_tiers import Vendor
 
-UNKNOWN: Final = (
-    "its model is not in the table: it is offered as the least of its generation; a later release may know it"
-)
+UNKNOWN: Final = "its model is not in the table: jobs that name a model pass it by; a later release may know it"
 
 
 class Fault(StrEnum):

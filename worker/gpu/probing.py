@@ -111,9 +111,11 @@ def probe(names: Sequence[str] = ()) -> GpuProbe:
     found = []
     for driver in drivers_of(names)[:1] or DRIVERS:
         found.append(probe_of(driver.vendor))
-        if not found[-1].absent:
+        # A driver without a GPU of its own hides no other's; one that fails is told.
+        if found[-1].gpus or found[-1].lost or not (found[-1].absent or found[-1].answers):
             return found[-1]
-    return replace(found[0], reason="; ".join(one.reason for one in found))
+    first = next((one for one in found if not one.absent), found[0])
+    return replace(first, reason="; ".join(one.reason for one in found))
 
 
 def probe_of(vendor: Vendor) -> GpuProbe:

@@ -315,7 +315,7 @@ def guest_env(request: RunRequest) -> dict[str, str]:
             )
         if name.upper().startswith(RESERVED_ENV):
             raise SpecError(
-                f"env name {name} is kept for the sandbox (no LD_*, NVIDIA_*, AMD_*, HEARTH_*)",
+                f"env name {name} is kept for the sandbox (no LD_*, NVIDIA_*, AMD_VISIBLE_*, HEARTH_*)",
                 hint="rename it in the job spec, then: hearth check job.yaml",
                 component="runtime",
             )

@@ -20,7 +20,7 @@ def without_gpus(config: Mapping[str, Any]) -> dict[str, Any]:
 def held_elsewhere(api: Any, uuids: Sequence[str], unit: str) -> str:
     """Say which running container of another unit has one of these GPUs, "" for none: a killed worker may leave one."""
     for each in api.containers(filters={"label": GPUS_LABEL}):
-        shared = set(uuids) & set(each["Labels"][GPUS_LABEL].split(","))
+        shared = set(uuids) & set(each["Labels"][GPUS_LABEL].split(",")) - {""}
         if shared and each["Labels"].get(LABEL) != unit:
             return f"the container of {each['Labels'].get(LABEL)} has {', '.join(sorted(shared))}"
     return ""

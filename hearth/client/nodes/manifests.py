@@ -7,11 +7,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from hearth.base.text import brief
+
 if TYPE_CHECKING:
     from hearth.client.reports import NodeSays, SaidGpu
     from hearth.market.reads import Market
     from hearth.protocol.types import NodeId
 
+MOST_SHOWN: Final = 120
+"""Characters of a line that what one node says may take."""
 SECONDS: Final = 20.0
 """How long all of them may take; what is not found by then is missing."""
 
@@ -38,7 +42,12 @@ def in_words(said: NodeSays | None) -> str:
         return "-"
     kinds = Counter((one["name"], one["vram_gib"], one["driver"]) for one in said["gpus"])
     told = [
-        f"{count} x {name or 'a GPU'} {size} GiB" + (f", driver {driver}" if driver else "")
+        f"{count} x {_name(name)} {size} GiB" + (f", driver {_name(driver)}" if driver else "")
         for (name, size, driver), count in kinds.items()
     ]
-    return "; ".join(told) or "-"
+    return brief("; ".join(told), MOST_SHOWN) or "-"
+
+
+def _name(said: str) -> str:
+    """Return a name without what separates ours."""
+    return said.replace(",", " ").replace(";", " ") or "a GPU"

@@ -20,6 +20,7 @@ from hearth.jobfile.convert.draft import (
     shown,
     text,
 )
+from hearth.protocol.gpu_tiers import AMD, NVIDIA, VENDORS, VendorName
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VARIABLE: Final = re.compile(rf"(?P<name>{_NAME.pattern})(?:(?P<how>:?[-?+])(?P<word>.*))?", re.DOTALL)
@@ -316,17 +317,17 @@ def _resources(service: dict[str, Any], where: str, draft: Draft) -> None:
         if memory is not None:
             draft.size("memory", memory, key, decimal=False)
             break
-    draft.gpu(
-        _gpus(service, sequence(reserved.get("devices"), f"{devices}.devices"), where, draft), (), f"{where}.gpus"
-    )
+    gpus, vendor = _gpus(service, sequence(reserved.get("devices"), f"{devices}.devices"), where, draft)
+    draft.gpu(gpus, (), f"{where}.gpus", vendor=vendor)
     draft.leave(f"{where}.deploy", deploy, ("resources", "replicas"), {"restart_policy": _SERVICE["restart"]})
     draft.leave(f"{where}.deploy.resources", given, ("limits", "reservations"))
     draft.leave(bounds, limits, ("cpus", "memory"))
     draft.leave(devices, reserved, ("cpus", "memory", "devices"))
 
 
-def _gpus(service: dict[str, Any], devices: list[Any], where: str, draft: Draft) -> int:
-    """Return how many GPUs a service asks for: all of a machine's count as one."""
+def _gpus(service: dict[str, Any], devices: list[Any], where: str, draft: Draft) -> tuple[int, VendorName]:
+    """Return how many GPUs a service asks for, and whose: all of a machine's count as one."""
+    said = []
     asked = service.get("gpus")
     if not isinstance(asked, list):
         wanted = [] if asked is None else [asked]
@@ -336,12 +337,16 @@ def _gpus(service: dict[str, Any], devices: list[Any], where: str, draft: Draft)
         device = mapping(raw, f"{where}.deploy.resources.reservations.devices")
         if "gpu" in sequence(device.get("capabilities"), f"{where} capabilities"):
             ids = device.get("device_ids")
+            said += [str(device.get("driver")), *(str(one) for one in ids or () if isinstance(ids, list))]
             wanted.append(len(ids) if isinstance(ids, list) else device.get("count", "all"))
-    if not wanted and service.get("runtime") == "nvidia":
+    runtime = service.get("runtime")
+    if not wanted and runtime in VENDORS:
         wanted = ["all"]
-    elif service.get("runtime") not in (None, "nvidia"):
+    said.append(str(runtime))
+    if runtime is not None and runtime not in VENDORS:
         draft.note(f"{where}.runtime", NO_COUNTERPART)
     every = [one for one in wanted if one in ("all", -1, "-1")]
     if every:
         draft.note(f"{where}.gpus", "all GPUs of a machine became one: resources.gpu.count says how many")
-    return len(every) + sum(count(one, f"{where}.gpus", 0) for one in wanted if one not in every)
+    vendor = AMD if any(text.startswith("amd") for text in said) else NVIDIA
+    return len(every) + sum(count(one, f"{where}.gpus", 0) for one in wanted if one not in every), vendor.name

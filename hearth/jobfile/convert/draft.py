@@ -11,7 +11,7 @@ from typing import Any, Final
 from hearth.base.urls import redact_url
 from hearth.jobfile import rules
 from hearth.jobfile.sugar import needs_shell
-from hearth.protocol.gpu_tiers import NVIDIA, TIERS, VENDORS, VendorName
+from hearth.protocol.gpu_tiers import NVIDIA, TIERS, VENDORS, VendorName, vendor_of_slug
 from hearth.protocol.units import format_size
 from hearth.storage.ignore import no_job_takes
 
@@ -154,6 +154,10 @@ class Draft:
                 tiers.append(slug)
             else:
                 self.note(key, f"the model {model[:60]} is not in the tier table")
+        makers = {vendor_of_slug(slug) for slug in tiers}
+        if len(makers) > 1:
+            self.note(key, "models of several vendors became those of the first: a job asks for one vendor's")
+            tiers = [slug for slug in tiers if vendor_of_slug(slug) is vendor_of_slug(tiers[0])]
         if tiers:
             need["tier"] = min(tiers, key=lambda slug: TIERS[slug])
             if len(tiers) > 1:

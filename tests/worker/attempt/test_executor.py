@@ -566,7 +566,7 @@ def test_run__gpu_that_fails_and_is_well_again__is_this_machines_fault_and_no_re
     world, clock = World(), [0.0]
     pool = rig.means.gpus = Pool(world.probe, clock=lambda: clock[0])
     lend = pool.lent
-    monkeypatch.setattr(pool, "lent", lambda _: lend(1))  # as a container's: a module has none
+    monkeypatch.setattr(pool, "lent", lambda *_: lend(1))  # as a container's: a module has none
     rig.executor.start(Task(KEY, rig.terms(rig.spec("spin")), 600, 1.0))
     wait(lambda: (rig.home / "jobs" / str(KEY) / "out" / "done").is_file())
     gone = world.gpus.pop(0)

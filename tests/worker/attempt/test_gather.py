@@ -291,7 +291,7 @@ def test_gather__image_and_gpus__keeps_the_one_until_its_end_and_takes_none_of_t
 ) -> None:
     taken: list[int] = []
     lent = rig.means.gpus.lent
-    monkeypatch.setattr(rig.means.gpus, "lent", lambda count: taken.append(count) or lent(count))
+    monkeypatch.setattr(rig.means.gpus, "lent", lambda count, tier: taken.append(count) or lent(count, tier))
     terms = rig.terms(rig.spec("env"))
     gathered(rig, terms)
     assert (attentive.kept, taken) == (1, []) and attentive.inspected[0].gpus == ()

@@ -20,7 +20,7 @@ export function score(needs: Needs, ceiling: bigint, rate: bigint, offer: Offer,
   const r = BigInt(reputation(state.r, state.s));
   const h = floorDiv(
     4n * share(needs.vramGib, offer.vramGib) +
-      2n * maxBig(0n, BPS - BigInt(TIER_STEP * (offer.tier - needs.tier))) +
+      2n * (needs.tier === 0 ? BPS : maxBig(0n, BPS - BigInt(TIER_STEP * (offer.tier - needs.tier)))) +
       share(needs.ramGib, offer.ramGib) +
       share(needs.cores, offer.cores),
     8n,

@@ -5,7 +5,7 @@ export const CONTRACTS = ["Escrow", "NodeRegistry", "Rules", "JobRegistry", "Len
 
 export const CODES = {
   Escrow: { bytes: 1858, hash: "0x1c95054d832725e702e191975dc1b3ecb435b32ad91402dbf0008314aaf712f1" },
-  NodeRegistry: { bytes: 14819, hash: "0x7de585d6b61036fa84ad9fb19cbdaf26831554fc1d40b449a3263614a3f4835f" },
+  NodeRegistry: { bytes: 14835, hash: "0x4f9fbf734896c81f2de742a52578a0179694f4b0ccea264b34b168651afe7496" },
   Rules: { bytes: 6557, hash: "0x0c0855fa383e19040900df84ab86ed287d151e660dbf5cff3748ff04f77556df" },
   JobRegistry: { bytes: 22983, hash: "0x4afd6470d8c7fb39f4a902625fc80b012b114ff3a855b532ded105b43857d7d4" },
   Lens: { bytes: 17379, hash: "0x323f005a5b469657b42b41d4e3955752ff1ee1bca377a36a233262ef92d762c7" },

@@ -241,7 +241,7 @@ export const SPEC_PATTERNS = {
 
 export const NAME_ATTESTERS = "write verify: {attesters: \"attesters.yaml\"}, a file with keys and quorum" as const;
 
-export const RESERVED_PREFIXES = ["NVIDIA_", "AMD_", "LD_", "HEARTH_"] as const;
+export const RESERVED_PREFIXES = ["NVIDIA_", "AMD_VISIBLE_", "LD_", "HEARTH_"] as const;
 
 export const COMPARED = {
   hash: { needed: [], optional: [] },
