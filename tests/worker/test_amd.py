@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 
 from hearth.protocol.gpu_tiers import AMD, find_model
+from hearth.protocol.types import Runtime
+from tests.kit import build
 from tests.kit.played_amd import FIRST_RENDER, GIB, MI300X, RENDER_GROUP, AmdMachine, amd_card
+from tests.worker.test_doctor import told
+from worker.build import pool_of
+from worker.gpu import probing
 from worker.gpu.amd import DRIVER, parse
 from worker.gpu.amdgpu import read
 from worker.gpu.port import GpuProbe
 from worker.gpu.probing import drivers_of
+from worker.runtimes.docker import DockerRuntime
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device nodes")
 
@@ -168,3 +174,31 @@ def test_parse__ids_of_zeros__name_nothing(machine: AmdMachine) -> None:
 def test_find_model__chip__is_its_model(chip: str, slug: str) -> None:
     model = find_model(AMD, chip)
     assert model is not None and model.slug == slug
+
+
+def test_probe__vendor_without_a_card__hides_no_other_and_one_that_fails_is_told(
+    machine: AmdMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = GpuProbe((), reason="no driver of it", answers=False, absent=True)
+    said = {"nvidia": GpuProbe((), reason="the NVIDIA driver shows no GPU"), "amd": look(machine)}
+    monkeypatch.setattr(probing, "probe_of", lambda vendor: said[vendor.name])
+    assert probing.probe() is said["amd"]
+    said["nvidia"] = GpuProbe((), reason="it was upgraded", answers=False)
+    assert probing.probe() is said["nvidia"]
+    assert probing.probe([machine.cards[0].uuid]) is said["amd"]
+    said.update(nvidia=none, amd=none)
+    found = probing.probe()
+    assert found.absent and found.reason == "no driver of it; no driver of it"
+
+
+def test_pool_of__card_whose_number_is_anothers__is_given_to_no_job_from_the_start(
+    machine: AmdMachine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first, second = machine.cards
+    monkeypatch.setattr(probing, "probe_of", lambda vendor: look(machine))
+    monkeypatch.setattr(DockerRuntime, "gpu_refusals", lambda self, gpus: "")
+    wrong = {first.uuid: "its CDI specification is an older one", second.uuid: ""}
+    monkeypatch.setattr(DockerRuntime, "try_gpu", lambda self, gpu: wrong[gpu.uuid])
+    node = build.node(1, runtimes=Runtime.DOCKER | Runtime.AMD, tier=445, gpu_count=1, vram_gib=24)
+    pool = pool_of(told(tmp_path), node, {"docker": DockerRuntime("unix:///nowhere.sock")})
+    assert {one.uuid: one.state for one in pool.states()} == {first.uuid: "gpu_engine", second.uuid: "free"}

@@ -1,0 +1,24 @@
+"""What nodes say of themselves, as it is shown to others."""
+
+from __future__ import annotations
+
+from hearth.client.nodes.manifests import MOST_SHOWN, in_words
+from hearth.client.reports import NodeSays, SaidGpu
+
+
+def says(*gpus: SaidGpu) -> NodeSays:
+    return {"software": "hearth", "country": "de", "gpus": list(gpus)}
+
+
+def test_in_words__gpus_alike__are_counted_and_what_is_not_said_is_not_made_up() -> None:
+    l4: SaidGpu = {"name": "NVIDIA L4", "driver": "570.133", "vram_gib": 22}
+    bare: SaidGpu = {"name": "", "driver": "", "vram_gib": 8}
+    assert in_words(says(l4, bare, l4)) == "2 x NVIDIA L4 22 GiB, driver 570.133; 1 x a GPU 8 GiB"
+    assert in_words(says()) == in_words(None) == "-"
+
+
+def test_in_words__strangers_names__take_a_line_of_bounded_length_and_no_words_of_ours() -> None:
+    posing: SaidGpu = {"name": "X 1 GiB, driver 1; 9 x NVIDIA H200", "driver": "2; 8 x B", "vram_gib": 1}
+    assert in_words(says(posing)) == "1 x X 1 GiB  driver 1  9 x NVIDIA H200 1 GiB, driver 2  8 x B"
+    many = says(*({"name": f"{number:064}", "driver": "", "vram_gib": 1} for number in range(64)))
+    assert len(in_words(many)) == MOST_SHOWN
