@@ -1,7 +1,7 @@
 """A home that a tree before wrote is read as it is: keys, network, chain, journals, records, worker and keeper.
 
-tests/data/home-0.1.0.tar.xz was written by tests/kit/old_home.py, once, in the first tree whose markets have judges: a
-devnet whose programs were killed, a worker with a lease, a keeper's books, and a job that nobody takes.
+tests/data/home-0.1.0.tar.xz was written by tests/kit/old_home.py, once, in the first tree whose jobs name a GPU vendor:
+a devnet whose programs were killed, a worker with a lease, a keeper's books, and a job that nobody takes.
 """
 
 from __future__ import annotations
