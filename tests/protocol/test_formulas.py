@@ -374,6 +374,14 @@ def test_score__equal(drawn: tuple[Needs, Offer, NodeState, int]) -> None:
     assert 0 <= found <= 10**8
 
 
+def test_score__job_that_names_no_tier__who_hides_its_model_wins_nothing() -> None:
+    needs, hot = Needs(gpu_count=1, vram_gib=20), NodeState()
+    shown = [Offer(gpu_count=1, vram_gib=24, tier=tier, ask=1) for tier in (0, 1, 472, 1023)]
+    assert len({formulas.score(needs, 10, 1, offer, hot) for offer in shown}) == 1
+    named = replace(needs, tier=472)
+    assert formulas.score(named, 10, 1, shown[2], hot) > formulas.score(named, 10, 1, shown[3], hot)
+
+
 def test_score__all_distances__equal() -> None:
     hot = NodeState()
     for home in range(16):

@@ -19,6 +19,8 @@ from worker.gpu.nvidia import device_of
 from worker.gpu.port import Device
 from worker.runtimes import docker, docker_engine, docker_images, docker_places, docker_request
 from worker.runtimes.base import Level, RunRequest, RunResult, RunStatus, SandboxLimits
+from worker.runtimes.docker_gpu import held_elsewhere
+from worker.runtimes.docker_request import GPUS_LABEL
 
 DIGEST = "sha256:" + "ab" * 32
 UUID = "GPU-6f0e8f2c-1111-2222-3333-444455556666"
@@ -176,6 +178,15 @@ def test_parse_image__only_digests__accepted(reference: str, parsed: tuple[str, 
 def test_run__image_without_digest__image_missing_before_any_engine(image: str | None) -> None:
     result = docker.DockerRuntime("unix:///nowhere.sock").run(request(image=image), threading.Event())
     assert result.status is RunStatus.IMAGE_MISSING
+
+
+def test_held_elsewhere__gpu_without_a_name__is_no_gpu_of_a_job_without_any() -> None:
+    class Engine:
+        def containers(self, **_: Any) -> list[dict[str, Any]]:
+            return [{"Labels": {GPUS_LABEL: gpus, docker_request.LABEL: "theirs"}} for gpus in ("", f"x,{UUID}")]
+
+    assert held_elsewhere(Engine(), ("",), "ours") == held_elsewhere(Engine(), (UUID,), "theirs") == ""
+    assert held_elsewhere(Engine(), (UUID,), "ours") == f"the container of theirs has {UUID}"
 
 
 def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
