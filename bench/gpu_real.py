@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Final
 
 from worker.doctor_gpus import rows_of
@@ -13,9 +16,11 @@ from worker.gpu.probing import DRIVERS, Looks
 ROUNDS: Final = 20
 
 
-def main() -> None:
-    """Look again and again, by each vendor's driver."""
+def main(folder: Path) -> None:
+    """Record what each vendor's driver answers in a folder, and look again and again."""
     for driver in DRIVERS:
+        with (folder / f"{driver.program.rpartition('.')[2]}.json").open("wb") as answer:
+            subprocess.run([sys.executable, "-m", driver.program], stdout=answer, check=False)
         looks, took = Looks(driver), []
         for _ in range(ROUNDS):
             began = time.perf_counter()
@@ -45,4 +50,4 @@ def _seen(found: GpuProbe) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

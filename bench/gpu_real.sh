@@ -4,10 +4,6 @@
 # Usage: sh bench/gpu_real.sh [FOLDER], with PYTHON=... for another Python than that of `make setup`.
 set -eu
 cd "$(dirname "$0")/.."
-python=${PYTHON:-.venv/bin/python}
 folder=${1:-${OUT:-gpu-real}}
 mkdir -p "$folder"
-for program in nvml amdgpu; do
-    "$python" -m "worker.gpu.$program" > "$folder/$program.json" || echo "worker.gpu.$program ended with $?"
-done
-"$python" -m bench.gpu_real | tee "$folder/seen.txt"
+"${PYTHON:-.venv/bin/python}" -m bench.gpu_real "$folder" | tee "$folder/seen.txt"

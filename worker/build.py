@@ -453,13 +453,13 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
     """Return the GPUs that a worker gives to jobs, looked at once; none where its node offers none."""
     if not node.offer.gpu_count:
         return Pool()
-    wish, docker = settings.offer.gpus, runtimes.get(DOCKER.name)
+    docker = runtimes.get(DOCKER.name)
     engine = docker if isinstance(docker, DockerRuntime) else None
     vendor = vendor_of(node.offer.runtimes) or NVIDIA
     pool = Pool(
         partial(probing.probe_of, vendor),
         offered=partial(promised_gpu, settings.offer, node.offer),
-        named=wish if isinstance(wish, tuple) else (),
+        named=settings.offer.gpu_names,
         trial=engine.try_gpu if engine is not None else lambda gpu: "",
         locks=Locks(),
     )
@@ -468,6 +468,7 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
         return pool
     if why := engine.gpu_refusals(pool.devices):
         pool.refuse([gpu.uuid for gpu in pool.devices], why)
+        return pool
     for gpu in pool.devices:
         # By its place in a specification a container may get another's: it is tried before the first job.
         if gpu.number is not None and (why := engine.try_gpu(gpu)):

@@ -45,7 +45,7 @@ from hearth.protocol.units import GIB, Asset
 from hearth.protocol.zones import zone_of
 from worker.attempt.task import Pace
 from worker.cgroups import memory_bytes, usable_cores
-from worker.gpu.probing import drivers_of
+from worker.gpu import probing
 from worker.registries import DEFAULT_REGISTRIES
 from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 
@@ -291,7 +291,7 @@ class Settings(Section):
             raise ValueError('accept.gpu_only takes jobs for GPUs alone, and offer.gpus is "none"')
         if len(set(self.offer.gpu_names)) != len(self.offer.gpu_names):
             raise ValueError("offer.gpus names a GPU twice")
-        if self.offer.gpu_names and len(drivers_of(self.offer.gpu_names)) > 1:
+        if self.offer.gpu_names and len(probing.drivers_of(self.offer.gpu_names)) > 1:
             raise ValueError("offer.gpus names GPUs of two vendors, and a node offers those of one: run two workers")
         if self.offer.gpu_names and is_gvisor(self.docker.runtime):
             raise ValueError(f'offer.gpus names GPUs and docker.runtime is "{self.docker.runtime}": {NO_GPU_IN_GVISOR}')
@@ -496,8 +496,6 @@ def chosen_gpus(wish: OfferSettings, found: GpuProbe, lent: Collection[str] = ()
 
 def given_gpus(settings: Settings, lent: Collection[str] = ()) -> tuple[GpuInfo, ...]:
     """Return the GPUs of this machine, as it is now, that `chosen_gpus` gives to jobs. Raises ConfigError."""
-    from worker.gpu import probing
-
     if settings.offer.gpus == "none":
         return ()
     return chosen_gpus(settings.offer, probing.probe(settings.offer.gpu_names), lent)

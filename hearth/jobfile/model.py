@@ -18,14 +18,14 @@ from hearth.jobfile import rules
 from hearth.jobfile.problems import Location, Problem
 from hearth.protocol.gpu_tiers import VendorName
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
-from hearth.protocol.types import MAX_ATTEMPTS, MAX_PARENTS
+from hearth.protocol.types import MAX_ATTEMPTS, MAX_PARENTS, MAX_VRAM_GIB
 from hearth.protocol.units import format_size, parse_duration, parse_size, split_amount, split_rate
 
 MAX_RUNTIME = 30 * 86_400
 MAX_UNITS = 1 << 20
 MAX_CHUNK = 256
 MAX_MATCH_WINDOW = 300
-MAX_VRAM_GIB, MAX_MEMORY_GIB, MAX_DISK_GIB = 1023, 16_383, 131_071
+MAX_MEMORY_GIB, MAX_DISK_GIB = 16_383, 131_071
 """What the lanes of the chain's words hold."""
 MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24

@@ -22,7 +22,6 @@ from hearth.jobfile.model import (
     MAX_MEMORY_GIB,
     MAX_RUNTIME,
     MAX_UNITS,
-    MAX_VRAM_GIB,
     Checkpoint,
     Compare,
     Gpu,
@@ -33,7 +32,7 @@ from hearth.jobfile.model import (
 from hearth.jobfile.problems import Problem, Source, field_name
 from hearth.protocol.gpu_tiers import NVIDIA, TIERS, VENDORS, VendorName, vendor_of_slug
 from hearth.protocol.runtimes import RUNTIMES, RuntimeName
-from hearth.protocol.types import Needs
+from hearth.protocol.types import MAX_VRAM_GIB, Needs
 from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_duration, parse_size
 from hearth.protocol.zones import zone_mask, zone_of
 from hearth.storage import canonical as documents

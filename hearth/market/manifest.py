@@ -20,7 +20,7 @@ from hearth.base.text import one_line
 from hearth.chain.port import Block
 from hearth.market.events import NodeRegistered, OfferChanged, topic_of
 from hearth.market.reads import Market
-from hearth.protocol.types import NodeId
+from hearth.protocol.types import MAX_VRAM_GIB, NodeId
 from hearth.storage import canonical
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ MAX_BYTES: Final = 16 << 10
 """Of a document: what a call carries is paid for by the byte, and read by everybody."""
 MAX_GATEWAYS: Final = 4
 MAX_GPUS: Final = 64
-MAX_VRAM_GIB: Final = 1023
-"""What an offer can say."""
 MAX_TEXT: Final = 64
 """Characters of a name."""
 SPAN: Final = 10_000

@@ -20,7 +20,6 @@ VendorName = Literal["nvidia", "amd"]
 """A vendor as job files and their canonical documents spell it."""
 GIB = 1 << 30
 MAX_TIER = 1023
-NO_GPU = 0
 OTHER_TIER = 1
 """The key of every GPU that the table lacks, and of a part of one."""
 VRAM_SLACK_PERCENT = 1
@@ -152,8 +151,6 @@ NVIDIA: Final = Vendor("nvidia", "NVIDIA", Runtime.NVIDIA, _NVIDIA)
 AMD: Final = Vendor("amd", "AMD", Runtime.AMD, _AMD)
 VENDORS: Final[Mapping[str, Vendor]] = MappingProxyType({vendor.name: vendor for vendor in (NVIDIA, AMD)})
 """Every vendor by its name; the first is that of a job that names none."""
-GPU_RUNTIMES: Final = NVIDIA.flag | AMD.flag
-"""The bits of `runtimes` that stand for vendors."""
 
 TIERS: Final[Mapping[str, int]] = MappingProxyType(
     {model.slug: model.tier for vendor in VENDORS.values() for model in vendor.models}

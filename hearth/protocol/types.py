@@ -28,6 +28,7 @@ MAX_ATTEMPTS = 8
 """How often a unit may be started."""
 
 MAX_PARENTS = 15
+MAX_VRAM_GIB = 1023
 """How many jobs a job may wait for."""
 
 MAX_PROOF_SECONDS = 60 * 86_400

@@ -4,19 +4,17 @@ them at /sys. Source of their names: the kernel's documentation of amdgpu and of
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from tests.kit.played_gpu import GIB, SPEC_SECONDS, SPECS, need_gpu
+from tests.kit.played_gpu import GIB, PublishedSpec, device_node, need_gpu
 from tests.kit.require import require
 
 MI300X: Final = {"device": "0x74a1", "revision": "0x00", "gfx": 90402, "product_name": "AMD Instinct MI300X OAM"}
@@ -46,6 +44,7 @@ class AmdMachine:
     def __init__(self, folder: Path, cards: Sequence[AmdCard]) -> None:
         self.folder = folder
         self.cards = list(cards)
+        self._published = PublishedSpec(folder.name)
         folder.chmod(0o755)
         self.write()
 
@@ -129,12 +128,11 @@ class AmdMachine:
 
     def publish(self, spec: Mapping[str, Any] | None = None) -> None:
         """Put a specification where the engine reads it: by default the right one."""
-        (Path(SPECS) / f"{self.folder.name}.json").write_text(json.dumps(spec or self.spec()))
-        time.sleep(SPEC_SECONDS)
+        self._published.put(spec or self.spec())
 
     def withdraw(self) -> None:
         """Take the specification away."""
-        (Path(SPECS) / f"{self.folder.name}.json").unlink(missing_ok=True)
+        self._published.withdraw()
 
     def inside(self, *arguments: str) -> list[str]:
         """Return Python's arguments by which it runs with others on this machine: see `_enter`."""
@@ -166,12 +164,8 @@ def _put(file: Path, text: object) -> None:
 
 
 def _node(path: Path) -> None:
-    """Make a device node that stands for a GPU's: its group alone may open it, and it does nothing, as /dev/null."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        os.mknod(path, 0o660 | 0o020000, os.makedev(1, 3))
-        path.chmod(0o660)
-        os.chown(path, 0, RENDER_GROUP)
+    """Make a node that its group alone may open."""
+    device_node(path, 0o660, RENDER_GROUP)
 
 
 def amd_card(gib: float = 24, **says: Any) -> AmdCard:

@@ -67,7 +67,7 @@ class PlayedMachine:
         self.folder = folder
         self.cards = list(cards)
         self.says: dict[str, str | int | Sequence[str]] = {}
-        self._spec = Path(SPECS) / f"{folder.name}.json"
+        self._published = PublishedSpec(folder.name)
         folder.mkdir(mode=0o755, exist_ok=True)
         folder.chmod(0o755)
         self.write()
@@ -98,20 +98,16 @@ class PlayedMachine:
         self.write()
 
     def publish(self, spec: Mapping[str, Any] | str | None = None) -> None:
-        """Put a spec where the engine reads it: by default the right one, and a text as it is.
-
-        It is written in place: the engine does not see a file that is moved there, and needs a moment for this one.
-        """
-        self._spec.write_text(spec if isinstance(spec, str) else json.dumps(spec or self.spec()))
-        time.sleep(SPEC_SECONDS)
+        """Put a spec where the engine reads it: by default the right one, and a text as it is."""
+        self._published.put(spec or self.spec())
 
     def withdraw(self) -> None:
         """Take the spec away."""
-        self._spec.unlink(missing_ok=True)
+        self._published.withdraw()
 
     def spec(self) -> dict[str, Any]:
         """Return the CDI spec of the cards, shaped as `nvidia-ctk cdi generate --device-name-strategy=uuid` does."""
-        nodes = [_node(self.folder / f"nvidia{index}") for index in range(len(self.cards))]
+        nodes = [device_node(self.folder / f"nvidia{index}") for index in range(len(self.cards))]
         library = "/usr/lib/x86_64-linux-gnu" if os.uname().machine == "x86_64" else "/usr/lib/aarch64-linux-gnu"
         mounts = [
             (Path(DRIVER) / LIBRARY, f"{library}/{LIBRARY}"),
@@ -138,11 +134,32 @@ class PlayedMachine:
         }
 
 
-def _node(path: Path) -> Path:
-    """Make a device node that stands for a GPU's: it opens and does nothing, as /dev/null."""
+class PublishedSpec:
+    """The CDI spec of a machine, where the engine of the service `gpu` reads it."""
+
+    def __init__(self, name: str) -> None:
+        self._file = Path(SPECS) / f"{name}.json"
+
+    def put(self, spec: Mapping[str, Any] | str) -> None:
+        """Write it, a text as it is.
+
+        It is written in place: the engine does not see a file that is moved there, and needs a moment for this one.
+        """
+        self._file.write_text(spec if isinstance(spec, str) else json.dumps(spec))
+        time.sleep(SPEC_SECONDS)
+
+    def withdraw(self) -> None:
+        """Take it away."""
+        self._file.unlink(missing_ok=True)
+
+
+def device_node(path: Path, mode: int = 0o666, group: int = 0) -> Path:
+    """Make a device node that stands for a GPU's: it does nothing, as /dev/null."""
     if not path.exists():
-        os.mknod(path, 0o666 | 0o020000, os.makedev(1, 3))
-        path.chmod(0o666)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.mknod(path, mode | 0o020000, os.makedev(1, 3))
+        path.chmod(mode)
+        os.chown(path, 0, group)
     return path
 
 

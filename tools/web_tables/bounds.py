@@ -13,7 +13,7 @@ _MONEY = ("RATE_SCALE", "BPS", "SLASH_DIVISOR", "SENTINEL", "MAX_UINT")
 """What money is multiplied with or divided by, and what fills a word: bigints."""
 _UNREAD = {
     *("MAX_PROOF_SECONDS", "COIN", "VERSION", "MAX_EXTENSIONS", "MAX_SECONDS", "MOST_SHARED", "KIB", "TIB"),
-    *("MAX_ATTEMPTS", "MAX_RATE", "MAX_STAKE", "SMALL_FROM"),
+    *("MAX_ATTEMPTS", "MAX_RATE", "MAX_STAKE", "MAX_VRAM_GIB", "SMALL_FROM"),
 }
 """What nothing in the page asks for."""
 

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from hearth.jobfile import model, plan, resolved, rules, sugar, text
 from hearth.protocol.runtimes import DEFAULT, RESERVED_ENV, RUNTIMES
-from hearth.protocol.types import MAX_PROOF_SECONDS
+from hearth.protocol.types import MAX_PROOF_SECONDS, MAX_VRAM_GIB
 
 _READERS: Mapping[Any, str] = {
     get_args(kind)[1]: name
@@ -54,7 +54,7 @@ def tables() -> Mapping[str, Any]:
             "maxMatchWindow": model.MAX_MATCH_WINDOW,
             "maxChallengeWindow": model.MAX_CHALLENGE_WINDOW,
             "maxTries": model.MAX_TRIES,
-            "mostVramGib": model.MAX_VRAM_GIB,
+            "mostVramGib": MAX_VRAM_GIB,
             "mostMemoryGib": model.MAX_MEMORY_GIB,
             "mostDiskGib": model.MAX_DISK_GIB,
             "maxSize": resolved.MAX_SIZE,

@@ -354,12 +354,20 @@ class DockerRuntime:
 
     def gpu_refusals(self, gpus: Sequence[Device]) -> str:
         """Say why the engine gives containers no GPUs, or not all of these; "" where it may, or does not answer."""
+        return self._told(lambda api: no_gpus(api.version(), api.info(), gpus)[0])
+
+    def gpu_held(self, gpu: Device) -> str:
+        """Say which container that runs has a GPU, "" for none, or where no engine answers."""
+        return self._told(lambda api: held_elsewhere(api, (gpu.uuid,), ""))
+
+    def _told(self, ask: Callable[[Any], str]) -> str:
+        """Return what a question says of the engine, "" where that does not answer."""
         from docker.errors import DockerException
         from requests.exceptions import RequestException
 
         try:
             with self._connect() as api:
-                return no_gpus(api.version(), api.info(), gpus)[0]
+                return ask(api)
         except (DockerException, RequestException):
             return ""
 
@@ -375,17 +383,6 @@ class DockerRuntime:
                 return try_gpu(api, gpu, self._runtime)
         except (DockerException, RequestException, Unreclaimed) as failed:
             return f"the engine gives a container no GPU: {_first_line(failed)}"
-
-    def gpu_held(self, gpu: Device) -> str:
-        """Say which container that runs has a GPU, "" for none, or where no engine answers."""
-        from docker.errors import DockerException
-        from requests.exceptions import RequestException
-
-        try:
-            with self._connect() as api:
-                return held_elsewhere(api, (gpu.uuid,), "")
-        except (DockerException, RequestException):
-            return ""
 
     def capabilities(
         self, chain_id: int, *, gpus: Sequence[Device] = (), patched: frozenset[str] = frozenset()

@@ -327,7 +327,7 @@ def _resources(service: dict[str, Any], where: str, draft: Draft) -> None:
 
 def _gpus(service: dict[str, Any], devices: list[Any], where: str, draft: Draft) -> tuple[int, VendorName]:
     """Return how many GPUs a service asks for, and whose: all of a machine's count as one."""
-    said = []
+    said: list[str] = []
     asked = service.get("gpus")
     if not isinstance(asked, list):
         wanted = [] if asked is None else [asked]
@@ -337,7 +337,7 @@ def _gpus(service: dict[str, Any], devices: list[Any], where: str, draft: Draft)
         device = mapping(raw, f"{where}.deploy.resources.reservations.devices")
         if "gpu" in sequence(device.get("capabilities"), f"{where} capabilities"):
             ids = device.get("device_ids")
-            said += [str(device.get("driver")), *(str(one) for one in ids or () if isinstance(ids, list))]
+            said += map(str, [device.get("driver"), *(ids if isinstance(ids, list) else ())])
             wanted.append(len(ids) if isinstance(ids, list) else device.get("count", "all"))
     runtime = service.get("runtime")
     if not wanted and runtime in VENDORS:

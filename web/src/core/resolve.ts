@@ -12,7 +12,7 @@ import type { Compare, JobSpec, Resources, RuntimeName } from "./model";
 import { ceilDiv, small } from "./numbers";
 import { countryCode, DIGEST_IMAGE } from "./rules";
 import { maxSeconds, runtimeKind, runtimeOf } from "./spec";
-import { vendorNamed, vendorOfSlug } from "./tiers";
+import { tierOfSlug, vendorNamed, vendorOfSlug } from "./tiers";
 import type { Needs } from "./types";
 import { gibCeil, mibCeil, parseDuration, parseSize } from "./units";
 import { zoneMask, zoneOf } from "./zones";
@@ -25,11 +25,6 @@ export interface Data {
 
 // What each source of a spec became, by the source as it is written: see `localSources`.
 export type Sources = ReadonlyMap<string, Data> | ((src: string) => Data | undefined);
-
-export type Tiers = ReadonlyMap<string, number>;
-
-// The tiers of this version, by their slugs.
-export const TIERS: Tiers = new Map(MODELS.map(({ slug, tier }) => [slug, tier]));
 
 export interface ResolvedResources {
   readonly gpus: number;
@@ -93,7 +88,7 @@ export function isDataCid(text: string): boolean {
 export function resolve(
   spec: JobSpec,
   sources: Sources,
-  { image = null, tiers = TIERS }: { readonly image?: string | null; readonly tiers?: Tiers } = {},
+  { image = null }: { readonly image?: string | null } = {},
 ): ResolvedSpec {
   const inputs = spec.inputs.map(({ src, dst }, at) => ({ ...found(`inputs[${at}].src`, src, sources), dst }));
   const module = spec.module === null ? null : found("module", spec.module, sources);
@@ -117,7 +112,7 @@ export function resolve(
     env: named(spec.env),
     inputs,
     outputs,
-    resources: resourcesOf(spec.resources, disk, tiers),
+    resources: resourcesOf(spec.resources, disk),
     runtime_seconds: maxSeconds(spec),
     fuel_per_second: SPEC_BOUNDS.fuelPerSecond,
     units: spec.array.units,
@@ -146,12 +141,12 @@ export const specDigest = async (spec: ResolvedSpec): Promise<Hex> => toHex(awai
 
 // What the chain compares with an offer. Sizes round up to whole GiB; no region means any zone. `home`, from which
 // distances count, is the zone of the first region. Throws UNKNOWN_TIER and BAD_COUNTRY.
-export function needsOf(resources: ResolvedResources, runtime: string, tiers: Tiers = TIERS): Needs {
+export function needsOf(resources: ResolvedResources, runtime: string): Needs {
   const flag = runtimeKind(runtime).flag;
   const [home] = resources.regions;
   return {
     runtimes: resources.gpus > 0 ? flag | (vendorNamed(resources.vendor)?.flag ?? 0) : flag,
-    tier: tierNumber(resources.tier, tiers),
+    tier: tierNumber(resources.tier),
     gpuCount: resources.gpus,
     vramGib: resources.vram_gib,
     cores: resources.cpus,
@@ -165,18 +160,17 @@ export function needsOf(resources: ResolvedResources, runtime: string, tiers: Ti
 
 // The table's slug for a GPU model in any common spelling: "RTX4090", "rtx 4090" and "rtx-4090" are one. Throws
 // UNKNOWN_TIER.
-function tierSlug(name: string, tiers: Tiers = TIERS): string {
+function tierSlug(name: string): string {
   const wanted = squash(name);
-  const slugs = [...tiers.keys()];
-  const slug = slugs.find((one) => squash(one) === wanted);
+  const slug = MODELS.find((one) => squash(one.slug) === wanted)?.slug;
   if (slug !== undefined) return slug;
   const hint = "name a model such as rtx-4090 or h100, or vram alone";
   throw refuse("resources.gpu.tier", `"${name}" is not in the tier table`, hint, "UNKNOWN_TIER");
 }
 
 // The routing key of a tier slug; no slug is 0, which every node satisfies. Throws UNKNOWN_TIER.
-export const tierNumber = (slug: string, tiers: Tiers = TIERS): number =>
-  slug === "" ? 0 : (tiers.get(tierSlug(slug, tiers)) ?? 0);
+export const tierNumber = (slug: string): number =>
+  slug === "" ? 0 : (tierOfSlug(tierSlug(slug)) ?? 0);
 
 function found(field: string, src: string, sources: Sources): Data {
   const data = typeof sources === "function" ? sources(src) : sources.get(src);
@@ -199,8 +193,8 @@ function diskGib(asked: string | null, needed: bigint): number {
 }
 
 // Resources in whole units; sizes round up.
-function resourcesOf(need: Resources, disk: number, tiers: Tiers): ResolvedResources {
-  const tier = need.gpu.tier === null ? "" : tierSlug(need.gpu.tier, tiers);
+function resourcesOf(need: Resources, disk: number): ResolvedResources {
+  const tier = need.gpu.tier === null ? "" : tierSlug(need.gpu.tier);
   return {
     gpus: need.gpu.count,
     vendor: vendorAsked(need.gpu, tier),
