@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -9,8 +11,12 @@ import time
 from pathlib import Path
 from typing import Final
 
+from hearth.client.nodes.manifests import figures_in_words
+from hearth.protocol.gpu_tiers import NVIDIA
+from worker.benchmark import FOLDER, PLATFORMS
 from worker.doctor_gpus import rows_of
-from worker.gpu.port import UNKNOWN, GpuProbe
+from worker.gpu.figures import Incapable, Unmeasured, read_lines, shortfalls
+from worker.gpu.port import UNKNOWN, GpuInfo, GpuProbe
 from worker.gpu.probing import DRIVERS, Looks
 
 ROUNDS: Final = 20
@@ -30,8 +36,22 @@ def main(folder: Path) -> None:
         print(f"  a look: median {statistics.median(took):.0f} ms of {ROUNDS}, the longest {max(took):.0f} ms")
         for row in rows_of(found):
             print(f"  {row.name}: {row.level.value}: {row.detail}" + (f" ({row.fix})" if row.fix else ""))
+        for gpu in found.gpus if driver.vendor is NVIDIA else ():
+            print(f"  gpu {gpu.label} measured: {_measured(gpu)}")
         for what in _seen(found):
             print(f"  seen: {what}")
+
+
+def _measured(gpu: GpuInfo) -> str:
+    """Run the worker's program on a GPU, beside no sandbox; return what it said."""
+    program = FOLDER / f"benchmark-{PLATFORMS[platform.machine()]}"
+    environ = {**os.environ, "CUDA_VISIBLE_DEVICES": gpu.uuid}
+    said = subprocess.run([program, FOLDER / "rate.ptx"], env=environ, capture_output=True, text=True, check=False)
+    try:
+        found = read_lines(said.stdout, gpu.driver, int(time.time()))
+    except (Incapable, Unmeasured) as failed:
+        return f"{failed}; {said.stdout!r}"
+    return "; ".join((figures_in_words(found.figures), *shortfalls(gpu, found), repr(said.stdout)))
 
 
 def _seen(found: GpuProbe) -> list[str]:

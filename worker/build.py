@@ -46,6 +46,7 @@ from worker.decide import Config, TrustedJudge
 from worker.disk import Disk
 from worker.gateway import serving, store_manifest
 from worker.gpu import probing
+from worker.gpu.figures import lacking_figures
 from worker.gpu.locks import Locks
 from worker.gpu.pool import Pool
 from worker.home import GLANCE_SECONDS, OWN_HOME, hold
@@ -63,6 +64,7 @@ from worker.settings import (
     MEND_RPC,
     Accept,
     Settings,
+    given_gpus,
     operator_key,
     probe_offer,
     promised_gpu,
@@ -577,12 +579,16 @@ def _introduce(settings: Settings, network: Network, node: Node, runtimes: Mappi
     _stand_beside(settings.home, node, gpus)
     flags = reduce(or_, (RUNTIMES[name].flag for name in runtimes), RuntimeFlag(0))
     try:
-        found = differences(settings.offer, probe_offer(settings, asset, flags), node, asset)
+        with probing.one_look():
+            found = differences(settings.offer, probe_offer(settings, asset, flags), node, asset)
+            unmeasured = lacking_figures(given_gpus(settings), settings.home)
     except ConfigError as error:
         log.warning("this machine cannot offer what worker.toml says", why=error.message, fix=DOCTOR)
         return
     for text, fix in found:
         log.warning("the chain has another offer than worker.toml", what=text, fix=fix)
+    for gpu in unmeasured:
+        log.warning("a GPU was not measured with this driver", gpu=gpu.uuid, fix="hearth worker benchmark")
 
 
 def _stand_beside(home: Path, node: Node, gpus: Pool) -> None:

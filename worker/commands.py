@@ -18,12 +18,12 @@ from hearth.cli.root import Group
 from hearth.protocol.state_labels import STATE_LABELS
 from hearth.protocol.types import State
 from hearth.protocol.units import format_duration
-from worker.manage import Provider, selftest
+from worker.manage import Provider, benchmark, selftest
 from worker.scaffold import write_settings
 
 if TYPE_CHECKING:
     from hearth.client.reports import Check, Diagnosis, OwnerAction, Wall
-    from worker.reports import Selftest, WorkerMode
+    from worker.reports import Selftest, WorkerBenchmark, WorkerMode
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 _CONFIG = click.option("--config", type=FILE, default=Path(WORKER_FILE), show_default=True, help="The settings file.")
@@ -77,7 +77,9 @@ def worker() -> None:
 _STATES: Final = {"stands": "stands", "missing": "missing", "unseen": "cannot be seen"}
 
 
-def _show_checks(run: Run, report: Diagnosis | Selftest, walls: Sequence[Wall] = (), *, everything: bool = True) -> int:
+def _show_checks(
+    run: Run, report: Diagnosis | Selftest | WorkerBenchmark, walls: Sequence[Wall] = (), *, everything: bool = True
+) -> int:
     shown = [*check_lines(report["checks"], everything), *_wall_lines(report["checks"], walls, everything)]
     run.out.emit(report, lambda: shown, [report["result"]])
     return 3 if report["result"] == "FAIL" else 0
@@ -127,6 +129,17 @@ def worker_doctor(run: Run, config: Path, everything: bool) -> int:
 def worker_selftest(run: Run, config: Path | None) -> int:
     """Run a real program in each runtime of this machine."""
     return _show_checks(run, selftest(config))
+
+
+@worker.command("benchmark", cls=Leaf)
+@_CONFIG
+def worker_benchmark(run: Run, config: Path) -> int:
+    """Measure each GPU as a job would have it: memory, how fast it moves, and half-precision products.
+
+    \b
+    register and update do so where a GPU has no figures with its driver, and say them on the chain.
+    """
+    return _show_checks(run, benchmark(config))
 
 
 @worker.command("init", cls=ActingLeaf)

@@ -45,7 +45,7 @@ from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, GPU_ROW, WASM_PROFILE, Rule, Wall, profile_walls
 from worker.runtimes.wasm import WasmRuntime
-from worker.selftest import try_gpus
+from worker.selftest import refuse_failed, try_gpus
 from worker.settings import (
     MEND_CODE,
     UPDATE,
@@ -225,18 +225,12 @@ def refuse_unfit(settings: Settings, chain_id: int, offer: Offer) -> None:
 
 def _refuse_ungiven(settings: Settings, rows: Sequence[Check]) -> None:
     """Refuse to offer GPUs that the engine gives to no container. Raises ConfigError GPU_NOT_GIVEN."""
-    lack = next((row for row in rows if row.level is Level.FAIL and row.name == GPU_ROW), None)
-    if lack is None:
-        lent = lent_gpus(settings.home)
-        given = given_gpus(settings, lent)
-        lack = next((row for row in try_gpus(docker_of(settings), given, lent) if row.level is Level.FAIL), None)
-    if lack is not None:
-        raise ConfigError(
-            f"{lack.name}: {lack.detail}",
-            hint=f'{lack.fix}; or set offer.gpus = "none"',
-            code="GPU_NOT_GIVEN",
-            component="worker",
-        )
+    for row in rows:
+        if row.name == GPU_ROW:
+            refuse_failed(row)
+    lent = lent_gpus(settings.home)
+    for row in try_gpus(docker_of(settings), given_gpus(settings, lent), lent):
+        refuse_failed(row)
 
 
 def _offer(settings: Settings, asset: Asset) -> Offer:

@@ -19,6 +19,7 @@ from hearth.storage.cid import Cid
 from hearth.storage.stores import Store, StoreBase, StoreStatus, open_store
 from hearth.storage.stores.gateway_server import GatewayServer
 from worker.gpu import probing
+from worker.gpu.figures import figures_now, read_measured
 from worker.settings import Settings
 
 _CHOOSE: Final = "choose another address in [gateway] listen: port 0 takes any free one, an empty text serves nothing"
@@ -74,10 +75,13 @@ def own_store(settings: Settings) -> Store:
 def manifest_of(settings: Settings) -> Manifest:
     """Return what this machine says of itself, by its settings and what is in it now."""
     found = () if settings.offer.gpus == "none" else probing.probe(settings.offer.gpu_names).gpus
+    measured = read_measured(settings.home)
     return Manifest(
         software=f"hearth {__version__}",
         country=settings.offer.country,
-        gpus=tuple(ListedGpu(one.name, one.driver, one.vram_gib) for one in found if one.vram_gib),
+        gpus=tuple(
+            ListedGpu(one.name, one.driver, one.vram_gib, figures_now(one, measured)) for one in found if one.vram_gib
+        ),
         gateways=settings.gateway.urls,
     )
 

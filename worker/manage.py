@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from worker.reports import (
         EarningsReport,
         Selftest,
+        WorkerBenchmark,
         WorkerBundle,
         WorkerMode,
         WorkerReload,
@@ -299,6 +300,7 @@ class Provider:
     def _offer(self) -> tuple[Offer, bytes]:
         """Return what the machine offers and its manifest, which is stored. Raises ConfigError UNSAFE_ENGINE,
         GPU_NOT_GIVEN."""
+        from worker.benchmark import refuse_incapable
         from worker.doctor import refuse_unfit
         from worker.gpu.probing import one_look
         from worker.settings import probe_offer
@@ -307,6 +309,8 @@ class Provider:
         with one_look():
             offer = probe_offer(self.settings, self.session.asset, lent=lent_gpus(self.settings.home))
             refuse_unfit(self.settings, self.session.network.chain_id, offer)
+            if not self.session.dry_run:
+                refuse_incapable(self.settings)
             return offer, self._manifest()
 
     def _manifest(self) -> bytes:
@@ -571,6 +575,30 @@ def selftest(config: AnyPath | None = None) -> Selftest:
     # A runtime that this machine does not have is a warning, and no failure of those that it has.
     failed = any(row["level"] == "FAIL" for row in rows)
     return {"schema": "hearth.selftest/1", "result": "FAIL" if failed else "PASS", "checks": rows}
+
+
+def benchmark(config: AnyPath) -> WorkerBenchmark:
+    """Measure each GPU that a worker.toml gives to jobs, in a container as a job's; none may be in use.
+
+    The figures are kept in the worker's home, and its next manifest says them. Raises ConfigError.
+    """
+    from worker.benchmark import benchmark as measure
+    from worker.settings import docker_of, given_gpus, load
+    from worker.status import lent_gpus
+
+    settings = load(path_of(config))
+    lent = lent_gpus(settings.home)
+    gpus = given_gpus(settings, lent)
+    if not gpus:
+        raise ConfigError(
+            f"{config} gives no GPU to jobs",
+            hint='set offer.gpus = "all", then: hearth worker doctor',
+            code="NO_GPU",
+            component="worker",
+        )
+    rows = [_row(check) for check in measure(docker_of(settings), settings.home, gpus, lent)]
+    failed = any(row["level"] == "FAIL" for row in rows)
+    return {"schema": "hearth.worker.benchmark/1", "result": "FAIL" if failed else "PASS", "checks": rows}
 
 
 def _wall(wall: Wall) -> WallRow:

@@ -230,6 +230,17 @@ class WorkerBundle(TypedDict):
     missing: dict[str, str]
 
 
+class WorkerBenchmark(TypedDict):
+    """What a program got of each GPU; one that was not measured, or has far less than its model, is a WARN.
+
+    The figures are in the manifest, and so in `hearth offers --wide --json`.
+    """
+
+    schema: Literal["hearth.worker.benchmark/1"]
+    result: Literal["PASS", "FAIL"]
+    checks: list[Check]
+
+
 class Selftest(TypedDict):
     """What running a real program in each runtime found; a runtime that is not here is a WARN and no FAIL."""
 

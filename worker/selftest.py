@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hearth.base.errors import REINSTALL
+from hearth.base.errors import REINSTALL, ConfigError
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from worker.gpu.port import GpuInfo
 from worker.runtimes.base import Check, Level, OutputRule, RunRequest, RunResult, SandboxLimits
@@ -76,6 +76,17 @@ def try_gpus(docker: DockerRuntime, gpus: Sequence[GpuInfo], lent: Collection[st
         found = f"{one.name}: a container got it, and a job's user can open it"
         rows.append(Check(name, Level.FAIL, why, one.device.refresh) if why else Check(name, Level.PASS, found))
     return rows
+
+
+def refuse_failed(row: Check) -> None:
+    """Refuse to offer a GPU whose row is a FAIL. Raises ConfigError GPU_NOT_GIVEN."""
+    if row.level is Level.FAIL:
+        raise ConfigError(
+            f"{row.name}: {row.detail}",
+            hint=f'{row.fix}; or set offer.gpus = "none"',
+            code="GPU_NOT_GIVEN",
+            component="worker",
+        )
 
 
 def _untested(name: str) -> Check:

@@ -997,12 +997,25 @@ class Balance(TypedDict):
 # ---- workers ----
 
 
+class SaidFigures(TypedDict):
+    """What a node says that a program got of a GPU, `at` a Unix time: MiB of memory, 10^6 bytes a second from the host
+    and within that memory, 10^9 half-precision operations a second; null where the GPU has no units for matrices."""
+
+    at: int
+    memory_mib: int
+    from_host_mb_s: int
+    memory_mb_s: int
+    half_gflops: int | None
+
+
 class SaidGpu(TypedDict):
-    """A GPU of which a node says that it has it: a name, a driver, and whole GiB; "" and 0 for what it does not say."""
+    """A GPU of which a node says that it has it: a name, a driver, and whole GiB; "" and 0 for what it does not say,
+    and null where it says nothing that was measured."""
 
     name: str
     driver: str
     vram_gib: int
+    measured: SaidFigures | None
 
 
 class NodeSays(TypedDict):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hearth.base.addresses import gateway_fault
@@ -39,6 +39,8 @@ MAX_IDS: Final = 256
 """Nodes that a search for logs names; of more, the logs of all are read."""
 STORE_SECONDS: Final = 5.0
 """How long one's own store may take for a manifest that its call does not carry."""
+MAX_FIGURE: Final = 1 << 40
+"""Of what was measured of a GPU: far more than any has."""
 _PLACES: Final = 4
 """Places of a call's data at which a document is looked for: a wallet's own call may hold that of an owner."""
 _AFTER: Final = (32, 64)
@@ -47,12 +49,37 @@ last but one."""
 
 
 @dataclass(frozen=True, slots=True)
+class Figures:
+    """What a program got of a GPU in a container, `at` a Unix time.
+
+    MiB of memory, 10^6 bytes a second from the host and within that memory, and 10^9 half-precision operations a
+    second, None where the GPU has no units for matrices.
+    """
+
+    at: int
+    memory_mib: int
+    from_host_mb_s: int
+    memory_mb_s: int
+    half_gflops: int | None = None
+
+    def document(self) -> dict[str, int]:
+        """Return the figures by their names, without one that there is not."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class ListedGpu:
-    """A GPU as a manifest lists it."""
+    """A GPU as a manifest lists it; `measured` is None where nothing was."""
 
     name: str
     driver: str
     vram_gib: int
+    measured: Figures | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return what a manifest says of it."""
+        measured = {} if self.measured is None else {"measured": self.measured.document()}
+        return {"name": _text(self.name), "driver": _text(self.driver), "vram_gib": self.vram_gib, **measured}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +98,7 @@ class Manifest:
             "version": VERSION,
             "software": _text(self.software),
             "country": _text(self.country),
-            "gpus": [
-                {"name": _text(one.name), "driver": _text(one.driver), "vram_gib": one.vram_gib}
-                for one in self.gpus[:MAX_GPUS]
-            ],
+            "gpus": [one.document() for one in self.gpus[:MAX_GPUS]],
             "gateways": list(self.gateways[:MAX_GATEWAYS]),
         }
 
@@ -188,8 +212,20 @@ def find_manifest(market: Market, named: Named, store: Store | None = None) -> M
 def _gpu(raw: dict[str, Any]) -> ListedGpu:
     size = raw.get("vram_gib")
     return ListedGpu(
-        _text(raw.get("name")), _text(raw.get("driver")), size if type(size) is int and 0 < size <= MAX_VRAM_GIB else 0
+        _text(raw.get("name")),
+        _text(raw.get("driver")),
+        size if type(size) is int and 0 < size <= MAX_VRAM_GIB else 0,
+        figures_of(raw.get("measured")),
     )
+
+
+def figures_of(raw: Any) -> Figures | None:
+    """Return the figures of a document, None where one is missing or out of bounds: half of them say nothing."""
+    told = raw if isinstance(raw, dict) else {}
+    said = {field.name: told[field.name] for field in fields(Figures) if field.name in told}
+    if {"half_gflops", *said} != {field.name for field in fields(Figures)}:
+        return None
+    return Figures(**said) if all(type(one) is int and 0 < one <= MAX_FIGURE for one in said.values()) else None
 
 
 def _text(value: Any) -> str:

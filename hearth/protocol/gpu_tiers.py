@@ -180,6 +180,11 @@ def slug_of(vendor: Vendor | None, tier: int) -> str:
     return _SLUGS[vendor.name].get(tier, f"tier-{tier}") if vendor is not None else f"tier-{tier}"
 
 
+def model_of(vendor: Vendor, tier: int) -> GpuModel | None:
+    """Return the model whose key this is, or None."""
+    return next((model for model in vendor.models if model.tier == tier), None)
+
+
 def find_model(vendor: Vendor, name: str) -> GpuModel | None:
     """Return the model of what a driver calls a GPU, such as "NVIDIA GeForce RTX 4090" or "744c:c8", or None."""
     bare = _BRAND.sub("", name.strip())

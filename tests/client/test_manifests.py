@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hearth.client.nodes.manifests import MOST_SHOWN, in_words
-from hearth.client.reports import NodeSays, SaidGpu
+from hearth.client.reports import NodeSays, SaidFigures, SaidGpu
 
 
 def says(*gpus: SaidGpu) -> NodeSays:
@@ -11,14 +11,37 @@ def says(*gpus: SaidGpu) -> NodeSays:
 
 
 def test_in_words__gpus_alike__are_counted_and_what_is_not_said_is_not_made_up() -> None:
-    l4: SaidGpu = {"name": "NVIDIA L4", "driver": "570.133", "vram_gib": 22}
-    bare: SaidGpu = {"name": "", "driver": "", "vram_gib": 8}
+    l4: SaidGpu = {"name": "NVIDIA L4", "driver": "570.133", "vram_gib": 22, "measured": None}
+    bare: SaidGpu = {"name": "", "driver": "", "vram_gib": 8, "measured": None}
     assert in_words(says(l4, bare, l4)) == "2 x NVIDIA L4 22 GiB, driver 570.133; 1 x a GPU 8 GiB"
     assert in_words(says()) == in_words(None) == "-"
 
 
+def test_in_words__gpus_that_were_measured__the_least_of_those_alike() -> None:
+    def l4(half: int | None, memory: int) -> SaidGpu:
+        measured: SaidFigures = {
+            "at": 1,
+            "memory_mib": 1,
+            "from_host_mb_s": 1,
+            "memory_mb_s": memory,
+            "half_gflops": half,
+        }
+        return {"name": "NVIDIA L4", "driver": "570", "vram_gib": 22, "measured": measured}
+
+    bare: SaidGpu = {"name": "NVIDIA L4", "driver": "570", "vram_gib": 22, "measured": None}
+    words = "2 x NVIDIA L4 22 GiB, driver 570"
+    assert in_words(says(l4(121_500, 300_000), l4(1_210_000, 290_123))) == f"{words}, 122 TFLOP/s, 290 GB/s"
+    assert in_words(says(l4(None, 3_100_000), l4(1_000, 3_200_000))) == f"{words}, 3100 GB/s"
+    assert in_words(says(l4(121_000, 300_000), bare)) == words
+
+
 def test_in_words__strangers_names__take_a_line_of_bounded_length_and_no_words_of_ours() -> None:
-    posing: SaidGpu = {"name": "X 1 GiB, driver 1; 9 x NVIDIA H200", "driver": "2; 8 x B", "vram_gib": 1}
+    posing: SaidGpu = {
+        "name": "X 1 GiB, driver 1; 9 x NVIDIA H200",
+        "driver": "2; 8 x B",
+        "vram_gib": 1,
+        "measured": None,
+    }
     assert in_words(says(posing)) == "1 x X 1 GiB  driver 1  9 x NVIDIA H200 1 GiB, driver 2  8 x B"
-    many = says(*({"name": f"{number:064}", "driver": "", "vram_gib": 1} for number in range(64)))
+    many = says(*({"name": f"{number:064}", "driver": "", "vram_gib": 1, "measured": None} for number in range(64)))
     assert len(in_words(many)) == MOST_SHOWN

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.kit.evm import ROOT
 from tests.kit.played_gpu import HOST, INSIDE, PlayedMachine, card, played_machine
+from tests.kit.readme import blocks
 from tests.kit.running import wait
 from tests.kit.town import Town, town
 from tests.worker.runtimes.engines import NUMPY
@@ -76,6 +78,18 @@ def uuids_seen(place: Town, job: str) -> list[str]:
     return [one[1] for one in found]
 
 
+def test_readme__the_gpu_example__prints_what_the_readme_says(place: Town, tmp_path: Path) -> None:
+    file = str(ROOT / "examples" / "gpu" / "job.yaml")
+    told = place.hearth("submit", file, "--var", f"IMAGE={NUMPY}", "--wait", "--json", "--timeout", "3m")
+    assert told.code == 0, told.err + told.out
+    logs = place.hearth("job", "logs", told.json["job"]).out
+    (printed,) = blocks("GPU run", "text")
+    uuid = re.compile(r"GPU-[0-9a-f-]{36}")
+    assert uuid.sub("GPU", printed).strip() in uuid.sub("GPU", logs).splitlines(), logs
+    assert place.hearth("job", "get", told.json["job"], "-o", str(tmp_path / "out")).code == 0
+    assert (tmp_path / "out" / "gpus.txt").read_text().strip() in logs
+
+
 def running(place: Town, name: str = "worker") -> set[str]:
     """Return the jobs whose programs a worker runs now, by its own word."""
     told = place.hearth("worker", "status", "--config", str(place.home / f"{name}.toml"), "--json")
@@ -109,9 +123,11 @@ def test_submit__three_jobs_for_two_cards__a_card_each_and_the_third_once_one_is
 
 def test_offers__wide__says_which_gpus_a_worker_says_it_has(place: Town) -> None:
     told = place.hearth("offers", "--wide")
-    assert "says it has" in told.out and "2 x NVIDIA GeForce RTX 4090 24 GiB, driver 570.133.20" in told.out, told.out
+    cards = "2 x NVIDIA GeForce RTX 4090 24 GiB, driver 570.133.20, 150 TFLOP/s, 950 GB/s"
+    assert "says it has" in told.out and cards in told.out, told.out
     (row,) = place.hearth("offers", "--wide", "--json").json["offers"]
     assert [one["vram_gib"] for one in row["says"]["gpus"]] == [24, 24]
+    assert [one["measured"]["half_gflops"] for one in row["says"]["gpus"]] == [149_999, 149_999]
     assert "says" not in place.hearth("offers", "--json").json["offers"][0]
 
 

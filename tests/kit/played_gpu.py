@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from hearth.base.files import replace_text
 from tests.kit.require import require
-from tools.services.gpu import LIBRARY, SMI
+from tools.services.gpu import CUDA, LIBRARY, SMI
 
 HOST: Final = os.environ.get("HEARTH_GPU_DOCKER_HOST", "")
 SPECS: Final = os.environ.get("HEARTH_GPU_SPECS", "")
@@ -111,6 +111,7 @@ class PlayedMachine:
         library = "/usr/lib/x86_64-linux-gnu" if os.uname().machine == "x86_64" else "/usr/lib/aarch64-linux-gnu"
         mounts = [
             (Path(DRIVER) / LIBRARY, f"{library}/{LIBRARY}"),
+            (Path(DRIVER) / CUDA, f"{library}/{CUDA}"),
             (Path(DRIVER) / SMI, f"/usr/bin/{SMI}"),
             (self.folder, INSIDE),
         ]

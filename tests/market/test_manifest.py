@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ from hearth.market.manifest import (
     MAX_GATEWAYS,
     MAX_GPUS,
     MAX_TEXT,
+    Figures,
     ListedGpu,
     Manifest,
     carried,
+    figures_of,
     find_manifest,
     last_named,
     manifest_of,
@@ -31,7 +34,10 @@ from hearth.storage import canonical
 from hearth.storage.stores import MemoryStore
 from tests.kit.scripted import ScriptedMarket
 
-MINE = Manifest("hearth 1", "de", (ListedGpu("NVIDIA H100", "550.1", 80),), ("https://gpu.example.org",))
+FIGURES = Figures(
+    at=1_796_000_000, memory_mib=80_000, from_host_mb_s=50_000, memory_mb_s=3_000_000, half_gflops=600_000
+)
+MINE = Manifest("hearth 1", "de", (ListedGpu("NVIDIA H100", "550.1", 80, FIGURES),), ("https://gpu.example.org",))
 OLD = {"version": 1, "software": "hearth 0", "country": "de", "gpus": []}
 
 
@@ -50,6 +56,21 @@ def market() -> ScriptedMarket:
 def test_manifest__written_and_read__is_the_same() -> None:
     assert read_manifest(packed(MINE.document())) == MINE
     assert set(MINE.document()) == {"version", "software", "country", "gpus", "gateways"}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Figures)])
+@pytest.mark.parametrize("odd", [None, True, 0, -1, 1.5, "1", [1], 1 << 41])
+def test_manifest__figure_out_of_bounds__none_of_the_gpus_figures_counts(name: str, odd: Any) -> None:
+    told = {**FIGURES.document(), name: odd}
+    found = manifest_of({**MINE.document(), "gpus": [{"name": "x", "vram_gib": 1, "measured": told}]})
+    assert found.gpus == (ListedGpu("x", "", 1),)
+
+
+def test_manifest__figures__one_may_be_missing_alone() -> None:
+    without = {name: value for name, value in FIGURES.document().items() if name != "half_gflops"}
+    assert figures_of(without) == replace(FIGURES, half_gflops=None)
+    assert figures_of({**without, "later": 1}) == replace(FIGURES, half_gflops=None)
+    assert [figures_of(one) for one in (None, [], {}, "x", {"at": 1})] == [None] * 5
 
 
 def test_manifest__of_before__names_no_gateways() -> None:

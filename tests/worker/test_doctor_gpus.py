@@ -210,6 +210,7 @@ def test_gpu_real__script_for_a_machine_with_a_real_gpu__says_what_it_saw(
         timeout=120,
     )
     assert "gpu 0: WARN: NVIDIA Thing Of Tomorrow, 24 GiB, tier tier-1" in done.stdout, done.stdout
+    assert "gpu 0 measured: 150 TFLOP/s, 950 GB/s" in done.stdout, done.stdout
     for what in ("a GPU that does not answer", "a model that is not in the table"):
         assert f"seen: {what}" in done.stdout
     recorded = nvidia.parse(json.loads((tmp_path / "nvml.json").read_text()))

@@ -1,156 +1,12 @@
 /* A libnvidia-ml.so.1 that plays a machine, and with -DSMI an nvidia-smi: for tests on machines without a GPU.
  *
- * It has the functions of NVML that nvidia-ml-py asks for this project, and those that `nvidia-ctk cdi generate` asks.
- * The machine is a text file, read anew at every call, so that a test changes it while a job runs. It lies at
- * $PLAYED_GPU; without that file the driver is not loaded. Where $PLAYED_GPU_NODES is set, as in a container, only
- * GPUs whose /dev/nvidia<minor> is there are shown.
- *
- * Lines are key=value; CODE is one of NVML's, 0 for "works". Of the machine, before the first "gpu=":
- *   driver=TEXT  cuda=12080  init=CODE (18: driver and library differ)  count=CODE  sysdriver=CODE  syscuda=CODE
- *   shutdown=CODE  hang=1 (no question returns any more)  crash=1 (each ends who asks)
- * Of each GPU, whose "gpu=UUID" begins it ("ns": not supported on this GPU):
- *   name=TEXT  total=BYTES  used=BYTES  cc=8.9  minor=N  mig=0|1|ns  ecc=0|1|ns  uncorrected=N|ns  rows=A,B,C,D|ns
- *   power=MILLIWATT|ns  draw=MILLIWATT|ns  temp=N  util=N  mode=0..3  persistence=0|1
- *   proc=PID:BYTES (repeatable)  gproc=PID:BYTES (graphics; repeatable)
- *   handle=CODE (it was lost before anyone looked)  lost=CODE (every question to it fails; 15: GPU is lost)
- *   memory=CODE (the question for memory alone)
- *   slice=UUID:PROFILE:BYTES (a MIG slice, "MIG-...:1g.5gb:5100273664"; repeatable)  sproc=PID:BYTES (of the last slice)
+ * It has the functions of NVML that nvidia-ml-py asks for this project, and those that `nvidia-ctk cdi generate` asks. The machine is machine.h's.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "machine.h"
 
-#define GPUS 16
-#define PROCESSES 32
-#define SLICES 8
-#define NOT_SUPPORTED_HERE (-1LL)
 enum { OK = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9 };
-
-typedef unsigned long long u64;
-typedef struct { unsigned pid; u64 memory; } process;
-typedef struct {
-	char uuid[96], profile[32];
-	u64 total;
-	int compute_count;
-	process compute[PROCESSES];
-} slice;
-typedef struct {
-	char uuid[96], name[96];
-	u64 total, used;
-	int slices;
-	slice slice[SLICES];
-	int cc_major, cc_minor, handle, lost, memory, temp, util, mode, persistence, index, minor;
-	long long mig, ecc, uncorrected, power, draw;
-	int rows[4], rows_unsupported;
-	int compute_count, graphics_count;
-	process compute[PROCESSES], graphics[PROCESSES];
-} gpu;
-typedef struct {
-	char driver[80];
-	int cuda, init, count, sysdriver, syscuda, shutdown, hang, crash, gpus;
-	gpu gpu[GPUS];
-} machine;
-static machine now;
 static int users;
 static slice *part; /* of the handle that was asked last, 0 for a whole GPU */
-
-static long long number(const char *text) { return strcmp(text, "ns") ? strtoll(text, 0, 0) : NOT_SUPPORTED_HERE; }
-
-static void add_process(process *list, int *count, const char *text) {
-	if (*count == PROCESSES) return;
-	const char *colon = strchr(text, ':');
-	list[*count].pid = strtoul(text, 0, 10);
-	list[(*count)++].memory = colon ? strtoull(colon + 1, 0, 10) : 0;
-}
-
-static void begin_gpu(const char *uuid) {
-	if (now.gpus == GPUS) return;
-	gpu *one = &now.gpu[now.gpus];
-	memset(one, 0, sizeof *one);
-	snprintf(one->uuid, sizeof one->uuid, "%s", uuid);
-	strcpy(one->name, "NVIDIA GeForce RTX 4090");
-	one->total = 25757220864ULL;
-	one->cc_major = 8, one->cc_minor = 9, one->power = 450000, one->draw = 21000, one->temp = 34;
-	one->mig = one->ecc = one->uncorrected = NOT_SUPPORTED_HERE, one->rows_unsupported = 1;
-	one->index = one->minor = now.gpus++;
-}
-
-#define IS(name) (!strcmp(key, name))
-static void set(const char *key, const char *value) {
-	gpu *one = now.gpus ? &now.gpu[now.gpus - 1] : 0;
-	if IS("gpu") begin_gpu(value);
-	else if IS("driver") snprintf(now.driver, sizeof now.driver, "%s", value);
-	else if IS("cuda") now.cuda = number(value);
-	else if IS("init") now.init = number(value);
-	else if IS("count") now.count = number(value);
-	else if IS("sysdriver") now.sysdriver = number(value);
-	else if IS("syscuda") now.syscuda = number(value);
-	else if IS("shutdown") now.shutdown = number(value);
-	else if IS("hang") now.hang = number(value);
-	else if IS("crash") now.crash = number(value);
-	else if (!one) return;
-	else if IS("name") snprintf(one->name, sizeof one->name, "%s", value);
-	else if IS("total") one->total = strtoull(value, 0, 10);
-	else if IS("used") one->used = strtoull(value, 0, 10);
-	else if IS("cc") sscanf(value, "%d.%d", &one->cc_major, &one->cc_minor);
-	else if IS("minor") one->minor = number(value);
-	else if IS("mig") one->mig = number(value);
-	else if IS("ecc") one->ecc = number(value);
-	else if IS("uncorrected") one->uncorrected = number(value);
-	else if IS("rows") one->rows_unsupported = sscanf(value, "%d,%d,%d,%d", one->rows, one->rows + 1, one->rows + 2, one->rows + 3) != 4;
-	else if IS("power") one->power = number(value);
-	else if IS("draw") one->draw = number(value);
-	else if IS("temp") one->temp = number(value);
-	else if IS("util") one->util = number(value);
-	else if IS("mode") one->mode = number(value);
-	else if IS("persistence") one->persistence = number(value);
-	else if IS("proc") add_process(one->compute, &one->compute_count, value);
-	else if IS("gproc") add_process(one->graphics, &one->graphics_count, value);
-	else if IS("handle") one->handle = number(value);
-	else if IS("lost") one->lost = number(value);
-	else if IS("memory") one->memory = number(value);
-	else if IS("slice") {
-		if (one->slices == SLICES) return;
-		slice *made = &one->slice[one->slices++];
-		memset(made, 0, sizeof *made);
-		sscanf(value, "%95[^:]:%31[^:]:%llu", made->uuid, made->profile, &made->total);
-	}
-	else if (IS("sproc") && one->slices) add_process(one->slice[one->slices - 1].compute, &one->slice[one->slices - 1].compute_count, value);
-}
-
-static int has_node(const gpu *one) {
-	char path[64];
-	snprintf(path, sizeof path, "/dev/nvidia%d", one->minor);
-	return access(path, F_OK) == 0;
-}
-
-static void look(void) {
-	memset(&now, 0, sizeof now);
-	strcpy(now.driver, "570.133.20");
-	now.cuda = 12080, now.init = DRIVER_NOT_LOADED;
-	const char *path = getenv("PLAYED_GPU");
-	FILE *file = path ? fopen(path, "r") : 0;
-	if (!file) return;
-	now.init = OK;
-	char line[512];
-	while (fgets(line, sizeof line, file)) {
-		line[strcspn(line, "\r\n")] = 0;
-		char *equals = strchr(line, '=');
-		if (!equals) continue;
-		*equals = 0;
-		set(line, equals + 1);
-	}
-	fclose(file);
-	if (getenv("PLAYED_GPU_NODES")) {
-		int kept = 0;
-		for (int i = 0; i < now.gpus; i++)
-			if (has_node(&now.gpu[i])) now.gpu[kept] = now.gpu[i], now.gpu[kept].index = kept, kept++;
-		now.gpus = kept;
-	}
-	if (now.crash) abort();
-	while (now.hang) pause();
-}
 
 /* A handle is the index plus one, so that it stays good while the file changes; in the next byte a slice's. */
 static int find(void *handle, gpu **one) {
@@ -171,7 +27,13 @@ static int give_text(char *out, unsigned size, const char *text) {
 	return OK;
 }
 
-int nvmlInitWithFlags(unsigned flags) { (void)flags; look(); if (now.init) return now.init; users++; return OK; }
+int nvmlInitWithFlags(unsigned flags) {
+	(void)flags;
+	look();
+	if (now.absent) return DRIVER_NOT_LOADED;
+	if (!now.init) users++;
+	return now.init;
+}
 int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 int nvmlInit(void) { return nvmlInitWithFlags(0); }
 int nvmlShutdown(void) { if (!users) return UNINITIALIZED; users--; look(); return now.shutdown; }
@@ -271,8 +133,10 @@ int nvmlDeviceGetBrand(void *device, unsigned *out) { ASK; *out = 5; return OK; 
 int nvmlDeviceGetArchitecture(void *device, unsigned *out) { ASK; *out = one->cc_major; return OK; }
 
 #ifdef SMI
-/* Say in a line what is known of each GPU, and whether its node can be opened: what a job sees of what it was lent. */
-int main(void) {
+/* Say in a line what is known of each GPU, and whether its node can be opened: what a job sees of what it was lent. With
+ * -L, the GPUs alone, as the real one does. */
+int main(int count, char **words) {
+	int list = count == 2 && !strcmp(words[1], "-L");
 	int code = nvmlInit();
 	if (code) { printf("NVIDIA-SMI has failed: %s\n", nvmlErrorString(code)); return code; }
 	for (int i = 0; i < now.gpus; i++) {
@@ -281,7 +145,8 @@ int main(void) {
 		snprintf(path, sizeof path, "/dev/nvidia%d", one->minor);
 		FILE *node = fopen(path, "r+");
 		if (one->lost) { printf("GPU %d: %s\n", i, nvmlErrorString(one->lost)); return one->lost; }
-		printf("GPU %d: %s (UUID: %s) %llu MiB driver %s %s %s\n", i, one->name, one->uuid, one->total >> 20, now.driver, path, node ? "opens" : "does not open");
+		if (list) printf("GPU %d: %s (UUID: %s)\n", i, one->name, one->uuid);
+		else printf("GPU %d: %s (UUID: %s) %llu MiB driver %s %s %s\n", i, one->name, one->uuid, one->total >> 20, now.driver, path, node ? "opens" : "does not open");
 		for (int j = 0; one->mig == 1 && j < one->slices; j++) printf("  MIG %s (UUID: %s)\n", one->slice[j].profile, one->slice[j].uuid);
 		if (node) fclose(node);
 	}

@@ -1,7 +1,7 @@
 """An engine that injects devices by CDI, newer than this system's, and a driver library that plays a machine with GPUs.
 
 The engine is Debian's next release's, unpacked in the cache folder beside this system's runc: nothing is upgraded. The
-driver is `tools/gpu/nvml.c`. Tests write their own machines and CDI specs (tests/kit/played_gpu.py).
+driver's libraries are of `tools/gpu`. Tests write their own machines and CDI specs (tests/kit/played_gpu.py).
 """
 
 from __future__ import annotations
@@ -23,12 +23,17 @@ SUITE: Final = "trixie"
 KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES: Final = ("docker.io", "containerd")
 LIBRARY: Final = "libnvidia-ml.so.1"
+CUDA: Final = "libcuda.so.1"
 SMI: Final = "nvidia-smi"
-SOURCE: Final = ROOT / "tools" / "gpu" / "nvml.c"
+SOURCES: Final = ROOT / "tools" / "gpu"
 # A C library as old as any image of a test.
 TARGET: Final = f"{platform.machine()}-linux-gnu.2.31"
 FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Werror")
-BUILDS: Final = {LIBRARY: ("-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}"), SMI: ("-DSMI",)}
+BUILDS: Final = {
+    LIBRARY: ("nvml.c", "-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}"),
+    CUDA: ("cuda.c", "-shared", "-fPIC", f"-Wl,-soname,{CUDA}"),
+    SMI: ("nvml.c", "-DSMI"),
+}
 
 
 def programs() -> Path:
@@ -78,8 +83,9 @@ def _mirror() -> str:
 
 
 def driver() -> Path:
-    """Return the folder with the played driver's library and nvidia-smi, compiled on the first call for this source."""
-    key = hashlib.sha256(SOURCE.read_bytes() + repr((TARGET, FLAGS, BUILDS)).encode()).hexdigest()[:16]
+    """Return the folder with the played driver's libraries and nvidia-smi, compiled on the first call for a source."""
+    sources = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))
+    key = hashlib.sha256(sources + repr((TARGET, FLAGS, BUILDS)).encode()).hexdigest()[:16]
     folder = cache_folder() / "played-gpu" / key
     with locked(folder.with_name("lock")):
         if not folder.exists():
@@ -88,7 +94,7 @@ def driver() -> Path:
                 made.mkdir()
                 for file, flags in BUILDS.items():
                     command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGET, *FLAGS, *flags]
-                    run([*command, "-o", str(made / file), str(SOURCE)], what=f"compiling {file}")
+                    run([*command, "-o", str(made / file)], what=f"compiling {file}", cwd=SOURCES)
                 made.rename(folder)
     return folder
 

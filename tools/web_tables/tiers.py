@@ -9,9 +9,10 @@ from hearth.protocol import gpu_tiers
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the vendors, each with its bit of `runtimes`, and all models in the order of their keys."""
+    """Return the key of a model that is not listed, the vendors, each with its bit of `runtimes`, and all models in the order of their keys."""
     vendors = gpu_tiers.VENDORS.values()
     return {
+        "OTHER_TIER": gpu_tiers.OTHER_TIER,
         "VENDORS": [{"name": one.name, "title": one.title, "flag": int(one.flag)} for one in vendors],
         "MODELS": [
             {"vendor": vendor.name, "tier": model.tier, "slug": model.slug, "vramGib": model.vram_gib}

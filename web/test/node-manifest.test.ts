@@ -5,6 +5,7 @@ import type { Block } from "../src/chain/answers";
 import type { Market } from "../src/chain/market";
 import { readManifest } from "../src/chain/owning";
 import { sha256, toHex, utf8, type Hex } from "../src/core/bytes";
+import { manifestRows } from "../src/core/manifest";
 import { codeOf } from "../src/core/errors";
 import { topicOf } from "../src/core/events";
 import type { Log } from "../src/core/logs";
@@ -57,6 +58,18 @@ function read(log: Log, call: Json | null, mined: Json | null): Promise<Hex | un
   } as unknown as Market;
   return readManifest(market, NODE, AT);
 }
+
+describe("the rows of a manifest", () => {
+  it("show each GPU with its figures, and quote a stranger's texts", () => {
+    const gpu = '{"driver":"570, vram_gib 99","measured":{"at":1796000000,"half_gflops":149999},"name":"RTX 4090","vram_gib":24}';
+    const told = `{"country":"","gateways":[],"gpus":[${gpu},{"a b":1,"name":"L4"}],"software":"","version":1}`;
+    const rows = manifestRows(toHex(utf8(told)));
+    expect(rows?.filter(([name]) => name.startsWith("manifest: gpus"))).toEqual([
+      ["manifest: gpus 1", 'driver "570, vram_gib 99", measured at 1796000000, half_gflops 149999, name "RTX 4090", vram_gib 24'],
+      ["manifest: gpus 2", '"a b" 1, name "L4"'],
+    ]);
+  });
+});
 
 describe("the manifest of a node", () => {
   it("is the document of the call that wrote its log", async () => {

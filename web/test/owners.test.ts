@@ -77,6 +77,18 @@ describe("an offer", () => {
     }
   });
 
+  it("keeps a GPU whose model the table lacks, of either vendor", () => {
+    const [{ wish }] = TOLD.offers as [Told["offers"][0]];
+    const bare = { ...wish, gpus: "1", vram: "20", runtimes: ["docker" as const] };
+    for (const model of ["nvidia tier-1", "amd tier-1", "nvidia tier-1023"]) {
+      const offer = offerOf({ ...bare, model }, COIN.asset);
+      expect(wishOf(offer, offer.ask, wish.country, COIN.asset).model).toBe(model);
+    }
+    for (const model of ["", "tier-1", "nvidia tier-0", "nvidia tier-1024", "intel tier-1", "nvidia rtx-4090"]) {
+      expect(fieldOf(() => offerOf({ ...bare, model }, COIN.asset))).toBe("offer.gpus");
+    }
+  });
+
   it("comes with the commands for its machine", () => {
     const [{ wish }] = TOLD.offers as [Told["offers"][0]];
     expect(commandsOf(wish, "0xab")).toEqual([

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.kit.disks import MIB, small_disk
-from tools import build_janitor
+from tools import build_programs
 from worker.runtimes import docker_janitor
 from worker.runtimes.base import Level, measure
 
-PROGRAM = build_janitor.FOLDER / f"janitor-{ {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), 'none') }"
+JANITOR = build_programs.PROGRAMS[0]
+PROGRAM = JANITOR.path({"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "none"))
 OWNER, GUEST = 60_502, 65_534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not PROGRAM.exists(), reason="needs root to have two other users")
 
@@ -160,5 +161,5 @@ def test_look_at_janitor__who_takes_outputs_back__root_a_program_or_nobody(monke
 
 
 def test_programs__are_what_their_source_compiles_to() -> None:
-    assert build_janitor.stale() == []
-    assert docker_janitor.platforms() == tuple(sorted(build_janitor.TARGETS))
+    assert list(build_programs.stale()) == []
+    assert docker_janitor.platforms() == tuple(sorted(JANITOR.targets))

@@ -38,12 +38,12 @@ export function countryIn(document: Hex | undefined): string {
   return typeof country === "string" && /^[a-z]{2}$/.test(country) ? country : "";
 }
 
-// Return all that a document says, a row for each of its keys and each of its gateways, whole and made visible; undefined for what is
+// Return all that a document says, a row for each of its keys and each entry of a list, whole and made visible; undefined for what is
 // no manifest, or longer than one.
 export function manifestRows(document: Hex): (readonly [string, string])[] | undefined {
   const told = document.length > 2 + 2 * MANIFEST_BYTES ? undefined : read(document);
   return told && Object.entries(told).flatMap(([key, value]) => {
-    const values = key === "gateways" && Array.isArray(value) && value.length > 0 ? value : [value];
+    const values = Array.isArray(value) && value.length > 0 ? value : [value];
     return values.map((one, place) => {
       const name = values.length === 1 ? key : `${key} ${place + 1}`;
       return [`manifest: ${shownLine(name, Number.POSITIVE_INFINITY)}`, shownLine(inWords(one), Number.POSITIVE_INFINITY)] as const;
@@ -90,7 +90,13 @@ const isList = (value: Json | undefined): boolean => value === undefined || Arra
 
 function inWords(value: Json): string {
   if (value === "" || (Array.isArray(value) && value.length === 0)) return "none";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : within(value);
+}
+
+// The keys of an object beside their values, whose texts are quoted: none passes for a key.
+function within(value: Json): string {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value);
+  return Object.entries(value).map(([key, one]) => `${/^\w+$/.test(key) ? key : JSON.stringify(key)} ${within(one)}`).join(", ");
 }
 
 // The beginning of some bytes that is an object of this digest.

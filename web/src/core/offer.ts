@@ -7,7 +7,7 @@ import { WORDS } from "../generated/words";
 import { HearthError } from "./errors";
 import type { Network } from "./network";
 import { floorDiv, minBig, small } from "./numbers";
-import { slugOf, tierOfSlug, vendorOf, vendorOfSlug } from "./tiers";
+import { gpuName, gpuNamed, vendorOf } from "./tiers";
 import type { Offer } from "./types";
 import { trimmed } from "./unicode";
 import { formatRate, parseRate, parseSize } from "./units";
@@ -15,7 +15,7 @@ import { zoneOf } from "./zones";
 
 export type RuntimeName = keyof typeof RUNTIME_NAMES;
 
-// The texts of a form. `gpus` are those of a slot, `model` is a slug of the table of tiers, `vram` whole GiB.
+// The texts of a form. `gpus` are those of a slot, `model` is what `gpuNamed` reads, `vram` whole GiB.
 export interface Wish {
   readonly price: string;
   readonly country: string;
@@ -51,11 +51,10 @@ export function offerOf(wish: Wish, asset: Network["asset"]): Offer {
   const runtimes = wish.runtimes.reduce<number>((flags, name) => flags | RUNTIME_NAMES[name], 0);
   const bare = { runtimes, tier: 0, gpuCount: 0, vramGib: 0, cores, ramGib, diskGib, zone, slots, pending: false, ask };
   if (gpuCount === 0) return bare;
-  const tier = tierOfSlug(wish.model);
-  const vendor = vendorOfSlug(wish.model);
-  if (tier === undefined || vendor === undefined) throw refuse("gpus", "it names no model of the table", "pick one");
+  const gpu = gpuNamed(wish.model);
+  if (gpu === undefined) throw refuse("gpus", "it names no model of the table", "pick one");
   const vramGib = whole("gpus", wish.vram, 1, MOST.vram);
-  return { ...bare, runtimes: runtimes | vendor.flag, tier, gpuCount, vramGib };
+  return { ...bare, runtimes: runtimes | gpu.vendor.flag, tier: gpu.tier, gpuCount, vramGib };
 }
 
 // Return what an ask is in base units x 1e6 per second. Throws BAD_OFFER for none, and for one that no offer can say.
@@ -74,7 +73,7 @@ export function wishOf(offer: Offer, ask: bigint, country: string, asset: Networ
     slots: String(offer.slots),
     runtimes,
     gpus: String(offer.gpuCount),
-    model: offer.gpuCount === 0 ? "" : slugOf(vendorOf(offer.runtimes), offer.tier),
+    model: offer.gpuCount === 0 ? "" : gpuName(vendorOf(offer.runtimes), offer.tier),
     vram: offer.gpuCount === 0 ? "" : String(offer.vramGib),
     cores: String(offer.cores),
     memory: `${offer.ramGib}GiB`,

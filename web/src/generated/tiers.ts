@@ -1,6 +1,8 @@
 // GPU tiers: the routing key of each model, and its memory (protocol.md "GPU tiers"; hearth/protocol/gpu_tiers.py).
 // Written by `python -m tools.web_tables`: change tools/web_tables/tiers.py.
 
+export const OTHER_TIER = 1 as const;
+
 export const VENDORS = [{ name: "nvidia", title: "NVIDIA", flag: 4 }, { name: "amd", title: "AMD", flag: 16 }] as const;
 
 export const MODELS = [

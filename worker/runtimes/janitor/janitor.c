@@ -16,7 +16,7 @@
    `nodes PREFIX` opens PREFIX0 to PREFIX255, as a job would, and prints a line of two numbers for each that is there:
    its own, and 0 or why it does not open. It runs as a job does, to see which devices one gets.
 
-   Nothing is linked in: tools/build_janitor.py compiles it for each platform.
+   Nothing is linked in: tools/build_programs.py compiles it for each platform.
 
    Exit status: 0 done; 3 something lay deeper than DEPTH, and everything was deleted; 1 the kernel refused. */
 

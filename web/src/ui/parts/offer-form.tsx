@@ -1,8 +1,9 @@
 // What one slot of a node offers, in the units of worker.toml.
 
 import type { RuntimeName, Wish } from "../../core/offer";
+import { gpuName } from "../../core/tiers";
 import { RUNTIME_NAMES } from "../../generated/owners";
-import { MODELS } from "../../generated/tiers";
+import { MODELS, OTHER_TIER, VENDORS } from "../../generated/tiers";
 import { Field } from "./fields";
 
 interface Props {
@@ -24,6 +25,8 @@ export function OfferForm({ wish, change, priced }: Props) {
     const vram = MODELS.find((model) => model.slug === slug)?.vramGib;
     change({ ...wish, model: slug, vram: vram === undefined ? "" : String(vram) });
   };
+  // An offer of a release with more models keeps its own.
+  const unlisted = wish.model === "" || MODELS.some(({ slug }) => slug === wish.model) ? [] : [wish.model];
   const withGpus = wish.gpus.trim() !== "" && wish.gpus.trim() !== "0";
   return (
     <fieldset>
@@ -45,6 +48,11 @@ export function OfferForm({ wish, change, priced }: Props) {
                 {MODELS.map(({ slug }) => (
                   <option key={slug} value={slug}>
                     {slug}
+                  </option>
+                ))}
+                {[...new Set([...VENDORS.map((vendor) => gpuName(vendor, OTHER_TIER)), ...unlisted])].map((name) => (
+                  <option key={name} value={name}>
+                    another model ({name})
                   </option>
                 ))}
               </select>
