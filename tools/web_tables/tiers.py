@@ -9,7 +9,7 @@ from hearth.protocol import gpu_tiers
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the key of a model that is not listed, the vendors, each with its bit of `runtimes`, and all models in the order of their keys."""
+    """Return the key of a model that is not listed, the vendors with their bits of `runtimes`, and all models by key."""
     vendors = gpu_tiers.VENDORS.values()
     return {
         "OTHER_TIER": gpu_tiers.OTHER_TIER,
