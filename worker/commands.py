@@ -491,11 +491,12 @@ def worker_estimate(run: Run, gpu: str, **options: Any) -> None:
 def _estimate_lines(report: NodeEstimate) -> list[str]:
     from hearth.client.views import moment
 
-    nodes = f"{report['nodes']} nodes of {report['owners']} owners"
+    nodes = f"{_many(report['nodes'], 'node')} of {_many(report['owners'], 'owner')}"
     rows = [("asks now", _ask_words(report["asks"])), ("better GPUs ask", _ask_words(report["better"]))]
     if report["rate_text"] is not None:
-        units = f"{report['units']} units that {report['paid_submitters']} submitters paid"
-        rows.append(("jobs paid", f"{report['rate_text']}, the middle of {units} {report['paid_owners']} owners"))
+        units, payers = _many(report["units"], "unit"), _many(report["paid_submitters"], "submitter")
+        paid = f"the middle of {units} that {payers} paid {_many(report['paid_owners'], 'owner')}"
+        rows.append(("jobs paid", f"{report['rate_text']} of a run, {paid}"))
     if report["busy_bps"] is not None and report["shared_bps"] is not None:
         shared = f"{report['shared_bps'] / 100:.1f} % if yours shared that work"
         rows.append(("busy", f"{report['busy_bps'] / 100:.1f} % of the time that {nodes} offered; {shared}"))
@@ -510,8 +511,13 @@ def _estimate_lines(report: NodeEstimate) -> list[str]:
 def _ask_words(asks: AskSpread) -> str:
     if asks["middle_text"] is None:
         return "no live node"
-    many = f"{asks['gpus']} GPUs of {asks['nodes']} live nodes, {asks['owners']} owners"
-    return f"{asks['lowest_text']} at least, {asks['middle_text']} in the middle: {many}"
+    nodes = f"{_many(asks['nodes'], 'live node')} of {_many(asks['owners'], 'owner')}"
+    rates = f"{asks['lowest_text']} at least, {asks['middle_text']} in the middle"
+    return f"{rates}, by {_many(asks['gpus'], 'GPU')} of {nodes}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _income_rows(

@@ -378,7 +378,7 @@ def estimate(
         "kwh": None if kwh_units is None else str(kwh_units),
         "day": _income(session, income(found, count, DAY, costs)),
         "month": _income(session, income(found, count, MONTH, costs)),
-        "notes": _notes(found, asks[False]),
+        "notes": _notes(found, asks[False], span),
         **strays_in(market.strays),
     }
     return report
@@ -459,25 +459,25 @@ def _income(session: Session, figures: dict[str, int | None]) -> Income | None:
     }
 
 
-def _notes(found: Seen, asks: AskSpread) -> list[str]:
+def _notes(found: Seen, asks: AskSpread, span: int) -> list[str]:
     """Say what is missing, and what makes the figures doubtful."""
     if not found.offered:
         return ["no node offered this GPU in that time: nothing here says what one would earn"]
-    notes = []
-    if found.own:
-        notes.append(f"{found.own} units that owners ran on nodes of their own are left out")
+    notes = [f"{found.own} units that owners ran on nodes of their own are left out"] if found.own else []
     rate = found.rate
     if rate is None:
         return ["no job of somebody else was paid on such a node in that time: an income would be invented", *notes]
-    owners, submitters = ({one.owner for one in found.paid}, {one.submitter for one in found.paid})
-    if min(len(owners), len(submitters)) < FEW:
-        notes.append("so few people made the rate that it may be one person's: one can pay oneself from two wallets")
-    for who, people in (
-        ("owner's nodes", found.most_of(one.owner for one in found.paid)),
-        ("submitter's jobs", found.most_of(one.submitter for one in found.paid)),
-    ):
-        if people is not None and 2 * people > BPS:
-            notes.append(f"one {who} had {people // 100} % of the time that was paid")
+    if span < DAY:
+        notes.append("all of it is of less than a day")
+    owners, submitters = [one.owner for one in found.paid], [one.submitter for one in found.paid]
+    if min(len(set(owners)), len(set(submitters))) < FEW:
+        few = f"so few owners and submitters ({len(set(owners))} and {len(set(submitters))}) made the rate"
+        notes.append(f"{few} that all may be one person: one can pay oneself from another wallet")
+    for whose, people in (("owner's nodes", owners), ("submitter's jobs", submitters)):
+        most = found.most_of(people)
+        if len(set(people)) > 1 and most is not None and 2 * most > BPS:
+            notes.append(f"one {whose} had {most // 100} % of the time that was paid")
     if asks["middle"] is not None and rate > int(asks["middle"]):
-        notes.append(f"jobs paid more than such nodes ask now: {asks['middle_text']} is the middle ask")
+        why = "of units with a fixed bill that ended early, or of dearer days"
+        notes.append(f"a run paid more than such nodes ask now, {asks['middle_text']} in the middle: {why}")
     return notes
