@@ -505,7 +505,9 @@ def _estimate_lines(report: NodeEstimate) -> list[str]:
     day, month = report["day"], report["month"]
     if day is not None and month is not None:
         lines += ["", *table(("", "a day", "30 days", ""), _income_rows(report, day["text"], month["text"]))]
-    return [*lines, "", *(f"note: {note}" for note in report["notes"])] if report["notes"] else lines
+    notes = [f"note: {note}" for note in report["notes"]]
+    notes += [] if report["nodes"] else ["  next: hearth offers shows what there is"]
+    return [*lines, "", *notes] if notes else lines
 
 
 def _ask_words(asks: AskSpread) -> str:

@@ -258,7 +258,7 @@ def test_estimate__jobs_that_ran__is_exact_on_the_real_contracts(market: RealMar
     power = -(-(10**15) * 500 * 3 * ran * DAY // (3_600_000 * offered))
     assert (day["gas_wei"], day["gas"], day["power"]) == (str(gas), str(gas), str(power))
     assert day["left"] == str(int(day["pay"]) - gas - power)
-    assert "1 units that owners ran on nodes of their own are left out" in report["notes"]
+    assert "units that owners ran on nodes of their own are left out: 1" in report["notes"]
 
 
 def test_estimate__no_node_or_no_job__has_no_figure_and_says_so(market: RealMarket) -> None:
@@ -291,8 +291,8 @@ def test_estimate__token__takes_the_gas_off_once_somebody_says_what_a_coin_is_wo
 @pytest.mark.parametrize(
     ("given", "code", "said", "hint"),
     [
-        ({"gpu": "rtx-4091"}, "UNKNOWN_TIER", '"rtx-4091" is not in', "rtx-4090"),
-        ({"gpu": "banana"}, "UNKNOWN_TIER", "is not in", "hearth offers lists the models"),
+        ({"gpu": "rtx-4091"}, "UNKNOWN_TIER", '"rtx-4091" is no GPU model', "rtx-4090"),
+        ({"gpu": "banana"}, "UNKNOWN_TIER", "is no GPU model", "hearth offers lists the models"),
         ({"gpu": CARD, "watts": 350}, "USAGE", "without kwh", "0.0001 ETH"),
         ({"gpu": CARD, "kwh": "1"}, "USAGE", "without watts", "0.0001 ETH"),
         ({"gpu": CARD, "watts": 0, "kwh": "1"}, "USAGE", "watts=0 is not from 1", "hearth worker estimate --help"),
@@ -314,7 +314,7 @@ def test_estimate__bad_input__is_refused_with_what_to_write(
 def test_lines__every_figure_has_its_ground_and_what_is_unknown_its_reason(market: RealMarket) -> None:
     lines = _estimate_lines(market.client.workers.estimate(CARD))
     assert lines[1:3] == ["asks now         no live node", "better GPUs ask  no live node"]
-    assert lines[-1].startswith("note: no node offered this GPU")
+    assert lines[-2].startswith("note: no node offered this GPU") and "next: hearth offers" in lines[-1]
     run(market, market.world.register(slots=1), 100)
     text = "\n".join(_estimate_lines(market.client.workers.estimate(CARD, watts=300, kwh="0.1")))
     for said in (

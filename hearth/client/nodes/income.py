@@ -324,7 +324,7 @@ def estimate(
 ) -> NodeEstimate:
     """Return what `count` GPUs of a model would earn by the market's last `days`; `Workers.estimate` says how.
 
-    Raises UsageError, SpecError UNKNOWN_TIER, ChainError.
+    Raises UsageError, also UNKNOWN_TIER, ChainError.
     """
     vendor, tier = _model(gpu)
     kwh_units, coin_units = _prices(session, count, watts, kwh, coin, days)
@@ -385,16 +385,18 @@ def estimate(
 
 
 def _model(gpu: str) -> tuple[Vendor, int]:
-    """Return who makes a model, and its key. Raises SpecError UNKNOWN_TIER."""
+    """Return who makes a model, and its key. Raises UsageError UNKNOWN_TIER."""
     from hearth.base.errors import SpecError
-    from hearth.jobfile import tier_number, tier_slug
+    from hearth.jobfile import near_tiers, tier_number, tier_slug
     from hearth.protocol.gpu_tiers import vendor_of_slug
 
     try:
         slug = tier_slug(gpu)
     except SpecError as error:
-        error.hint = f"{error.hint}; hearth offers lists the models that this market has"
-        raise
+        near = near_tiers(gpu)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        hint = f"{meant}hearth offers lists the models that offer here, docs/protocol.md all of them"
+        raise UsageError(f'"{gpu}" is no GPU model of the tier table', hint=hint, code="UNKNOWN_TIER") from error
     vendor = vendor_of_slug(slug)
     assert vendor is not None
     return vendor, tier_number(slug)
@@ -463,7 +465,7 @@ def _notes(found: Seen, asks: AskSpread, span: int) -> list[str]:
     """Say what is missing, and what makes the figures doubtful."""
     if not found.offered:
         return ["no node offered this GPU in that time: nothing here says what one would earn"]
-    notes = [f"{found.own} units that owners ran on nodes of their own are left out"] if found.own else []
+    notes = [f"units that owners ran on nodes of their own are left out: {found.own}"] if found.own else []
     rate = found.rate
     if rate is None:
         return ["no job of somebody else was paid on such a node in that time: an income would be invented", *notes]

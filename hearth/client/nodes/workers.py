@@ -167,7 +167,7 @@ class Workers:
 
         `watts` are those of one GPU under load, `kwh` what a kWh costs in the market's asset, such as "0.0001 ETH";
         they are given together. `coin` is what one native coin is worth where the market pays in a token. Every event
-        of the market is read. Raises SpecError UNKNOWN_TIER, UsageError, ChainError.
+        of the market is read. Raises UsageError, also UNKNOWN_TIER, ChainError.
         """
         from hearth.client.nodes.income import estimate
 
