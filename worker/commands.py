@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,11 +18,11 @@ from hearth.cli.root import Group
 from hearth.protocol.state_labels import STATE_LABELS
 from hearth.protocol.types import State
 from hearth.protocol.units import format_duration
-from worker.manage import Provider, benchmark, selftest
+from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
 
 if TYPE_CHECKING:
-    from hearth.client.reports import Check, Diagnosis, OwnerAction, Wall
+    from hearth.client.reports import AskSpread, Check, Diagnosis, NodeEstimate, OwnerAction, Wall
     from worker.reports import Selftest, WorkerBenchmark, WorkerMode
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -139,7 +139,7 @@ def worker_benchmark(run: Run, config: Path) -> int:
     \b
     register and update do so where a GPU has no figures with its driver, and say them on the chain.
     """
-    return _show_checks(run, benchmark(config))
+    return _show_checks(run, _provider(run, config).benchmark())
 
 
 @worker.command("init", cls=ActingLeaf)
@@ -479,3 +479,75 @@ def worker_earnings(run: Run, config: Path) -> None:
         return [*left, *table(("", "", ""), rows)]
 
     run.out.emit(report, text, [report["income"]])
+
+
+@worker.command("estimate", cls=Leaf)
+@click.option("--gpu", metavar="MODEL", required=True, help="The GPU, such as rtx-4090.")
+@click.option("--count", type=int, default=1, show_default=True, help="How many of them one machine has.")
+@click.option("--watts", type=int, help="What one GPU draws under load; with --kwh.")
+@click.option("--kwh", metavar="AMOUNT", help='What a kWh costs, in the market\'s asset, such as "0.0001 ETH".')
+@click.option("--coin", metavar="AMOUNT", help="What one coin for gas is worth, where the market pays in a token.")
+@click.option("--days", type=int, default=30, show_default=True, help="How far back the market's events count.")
+def worker_estimate(run: Run, gpu: str, **options: Any) -> None:
+    """Say what a GPU would earn here, by what others were paid. It needs neither a wallet nor a node.
+
+    \b
+    The day is the middle rate that jobs paid, times the share of their time in which such GPUs were busy, less
+    the market's fee, gas, and power while busy. A figure that the market does not give is left out, never guessed.
+    Nobody promises that tomorrow is like the past.
+    """
+    report = run.client.workers.estimate(gpu, **options)
+    ids = [] if report["day"] is None else [report["day"]["left"] or report["day"]["pay"]]
+    run.out.emit(report, lambda: _estimate_lines(report), ids)
+
+
+def _estimate_lines(report: NodeEstimate) -> list[str]:
+    from hearth.client.views import moment
+
+    nodes = f"{_many(report['nodes'], 'node')} of {_many(report['owners'], 'owner')}"
+    rows = [("asks now", _ask_words(report["asks"])), ("better GPUs ask", _ask_words(report["better"]))]
+    if report["rate_text"] is not None:
+        units, payers = _many(report["units"], "unit"), _many(report["paid_submitters"], "submitter")
+        paid = f"the middle of {units} that {payers} paid {_many(report['paid_owners'], 'owner')}"
+        rows.append(("jobs paid", f"{report['rate_text']} of a run, {paid}"))
+    if report["busy_bps"] is not None and report["shared_bps"] is not None:
+        shared = f"{report['shared_bps'] / 100:.1f} % if yours shared that work"
+        rows.append(("busy", f"{report['busy_bps'] / 100:.1f} % of the time that {nodes} offered; {shared}"))
+    head = f"{report['gpus']} x {report['gpu']} on {report['network']}, by the {format_duration(report['span'])} "
+    lines = [f"{head}since {moment(report['since'])}; rates are for one GPU", *table(("", ""), rows)[1:]]
+    day, month = report["day"], report["month"]
+    if day is not None and month is not None:
+        lines += ["", *table(("", "a day", "30 days", ""), _income_rows(report, day["text"], month["text"]))]
+    notes = [f"note: {note}" for note in report["notes"]]
+    notes += [] if report["nodes"] else ["  next: hearth offers shows what there is"]
+    return [*lines, "", *notes] if notes else lines
+
+
+def _ask_words(asks: AskSpread) -> str:
+    if asks["middle_text"] is None:
+        return "no live node"
+    nodes = f"{_many(asks['nodes'], 'live node')} of {_many(asks['owners'], 'owner')}"
+    rates = f"{asks['lowest_text']} at least, {asks['middle_text']} in the middle"
+    return f"{rates}, by {_many(asks['gpus'], 'GPU')} of {nodes}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _income_rows(
+    report: NodeEstimate, day: Mapping[str, str], month: Mapping[str, str]
+) -> list[tuple[str, str, str, str]]:
+    """Return the lines of what comes in and goes out; what is unknown says why."""
+    gas = "gas" if "gas" in day else "gas_wei"
+    rows = [
+        ("pay", "pay", f"less the market's fee of {report['fee_bps'] / 100:g} %"),
+        ("gas", gas, "of beats, and of claim, submit and settle of each unit, at today's price"),
+        ("power", "power", f"{report['watts']} W a GPU, while it is busy"),
+        ("left", "left", "" if "power" in day else "power is not in it: --watts and --kwh"),
+    ]
+    if "left" not in day:
+        rows[3] = ("left", "left", "unknown: --coin AMOUNT says what the coin for gas is worth")
+    return [
+        (name, day.get(key, "-"), month.get(key, "-"), why) for name, key, why in rows if name != "power" or key in day
+    ]

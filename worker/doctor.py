@@ -27,7 +27,7 @@ from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
 from hearth.market.manifest import find_manifest, last_named
 from hearth.market.network import Network
 from hearth.market.reads import Market
-from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
+from hearth.protocol.gas import LEASE_GAS, beats_gas
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.state_labels import STATUS_LABELS
 from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
@@ -470,7 +470,7 @@ def gas_of_a_day(settings: Settings, market: Market) -> GasOfADay:
     """Return what a day takes at today's fees, the tip included, and never above max_gas_price."""
     fees = market.port.fees()
     price = min(settings.max_gas_wei, fees.base_fee + fees.priority_fee) + fees.beside
-    beats = 86_400 * 3 // market.network.node_parameters.dead_after * BEAT_GAS
+    beats = beats_gas(market.network.node_parameters.dead_after)
     return GasOfADay(price, beats * price, (beats + LEASES_A_DAY * LEASE_GAS) * price)
 
 

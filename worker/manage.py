@@ -208,6 +208,29 @@ class Provider:
         walls = [_wall(wall) for wall in walls_of(self.settings, found)]
         return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows, "walls": walls}
 
+    def benchmark(self) -> WorkerBenchmark:
+        """Measure each GPU that the settings give to jobs, in a container as a job's; none may be in use.
+
+        The figures are kept in the worker's home, and its next manifest says them. Raises ConfigError NO_GPU.
+        """
+        from worker.benchmark import benchmark
+        from worker.settings import docker_of, given_gpus
+        from worker.status import lent_gpus
+
+        settings = self.settings
+        lent = lent_gpus(settings.home)
+        gpus = given_gpus(settings, lent)
+        if not gpus:
+            raise ConfigError(
+                "these settings give no GPU to jobs",
+                hint='set offer.gpus = "all" in worker.toml, then: hearth worker doctor',
+                code="NO_GPU",
+                component="worker",
+            )
+        rows = [_row(check) for check in benchmark(docker_of(settings), settings.home, gpus, lent)]
+        failed = any(row["level"] == "FAIL" for row in rows)
+        return {"schema": "hearth.worker.benchmark/1", "result": "FAIL" if failed else "PASS", "checks": rows}
+
     # ---- the owner's actions ----
 
     def register(self, *, stake: str | None = None, print_tx: bool = False) -> OwnerAction:
@@ -575,30 +598,6 @@ def selftest(config: AnyPath | None = None) -> Selftest:
     # A runtime that this machine does not have is a warning, and no failure of those that it has.
     failed = any(row["level"] == "FAIL" for row in rows)
     return {"schema": "hearth.selftest/1", "result": "FAIL" if failed else "PASS", "checks": rows}
-
-
-def benchmark(config: AnyPath) -> WorkerBenchmark:
-    """Measure each GPU that a worker.toml gives to jobs, in a container as a job's; none may be in use.
-
-    The figures are kept in the worker's home, and its next manifest says them. Raises ConfigError.
-    """
-    from worker.benchmark import benchmark as measure
-    from worker.settings import docker_of, given_gpus, load
-    from worker.status import lent_gpus
-
-    settings = load(path_of(config))
-    lent = lent_gpus(settings.home)
-    gpus = given_gpus(settings, lent)
-    if not gpus:
-        raise ConfigError(
-            f"{config} gives no GPU to jobs",
-            hint='set offer.gpus = "all", then: hearth worker doctor',
-            code="NO_GPU",
-            component="worker",
-        )
-    rows = [_row(check) for check in measure(docker_of(settings), settings.home, gpus, lent)]
-    failed = any(row["level"] == "FAIL" for row in rows)
-    return {"schema": "hearth.worker.benchmark/1", "result": "FAIL" if failed else "PASS", "checks": rows}
 
 
 def _wall(wall: Wall) -> WallRow:

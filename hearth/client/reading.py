@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hearth.client.views import JobView, job_hex
 
 if TYPE_CHECKING:
-    from hearth.chain.port import Block
+    from hearth.chain.port import Block, Topics
     from hearth.client.session import Session
     from hearth.market.events import Event
     from hearth.market.reads import Market, Posted, UnitView
@@ -78,11 +78,12 @@ def _view(posted: Posted, header: Header | None, stored: list[UnitView], head: B
     return JobView(posted, header, units, tuple(stored), head.number, now)
 
 
-def market_events(market: Market, addresses: list[str], first: int, last: int) -> Iterator[Event]:
-    """Yield all events of some contracts in the blocks `first` to `last`, in spans that a provider answers."""
+def market_events(market: Market, addresses: list[str], first: int, last: int, topics: Topics = ()) -> Iterator[Event]:
+    """Yield all events of some contracts, or those of `topics`, in the blocks `first` to `last`, in spans that a
+    provider answers."""
     for start in range(first, last + 1, LOG_SPAN):
         end = min(last, start + LOG_SPAN - 1)
-        yield from market.events_in(market.port.logs(addresses, from_block=start, to_block=end))
+        yield from market.events_in(market.port.logs(addresses, topics, from_block=start, to_block=end))
 
 
 def misplaced(event: Event, posted: Posted | None) -> str:

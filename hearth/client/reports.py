@@ -1066,6 +1066,85 @@ class Offers(TypedDict):
     others_text: str
 
 
+class AskSpread(TypedDict):
+    """What live nodes ask for one GPU: a slot's ask divided by its GPUs; `middle` is by GPUs, the lower one of two.
+
+    Rates, and their texts, are null where there is no such node.
+    """
+
+    nodes: int
+    owners: int
+    gpus: int
+    lowest: str | None
+    lowest_text: str | None
+    middle: str | None
+    middle_text: str | None
+
+
+class Income(TypedDict):
+    """What all of the GPUs would bring in a span, and cost.
+
+    `pay` is less the market's fee, `gas` what `gas_wei` is worth in the asset, null where nobody said what a coin is
+    worth. `power` is that of the busy time alone, null where its price was not given. `left` is the pay less both,
+    null where `gas` is. `text` has those that are known.
+    """
+
+    pay: str
+    gas_wei: str
+    gas: str | None
+    power: str | None
+    left: str | None
+    text: dict[str, str]
+
+
+class NodeEstimate(OfLogs):
+    """What `gpus` GPUs of a model would earn, by the market's events of the `span` seconds from `since` to `block`.
+
+    `asks` are of this model now, `better` of the same vendor's faster ones, which take the same jobs. The rest is of
+    this model: `nodes` of `owners` that offered it in the span, GPUs times seconds that their slots were there
+    (`offered_gpu_seconds`) and ran jobs of others that paid, or may yet (`busy_gpu_seconds`); `busy_bps` is its share,
+    `shared_bps` the same with these GPUs idle beside them. `rate` is what the run of one GPU paid before the fee, the
+    middle one by time of `units`, which `paid_submitters` paid `paid_owners`; `top_..._bps` is the share of the paid
+    time of the one who had most. `own_units`, which owners ran on nodes of their own, are in none of these.
+    `coin` is what one native coin is worth, null where nobody said, `watts` those of one busy GPU and `kwh` the price
+    of a kWh, null where not given. `day` and `month` (30 days) are null where there is no rate. What could not be
+    measured is null, never 0; `notes` say what is missing or doubtful.
+    """
+
+    schema: Literal["hearth.estimate/1"]
+    network: str
+    block: int
+    gpu: str
+    gpus: int
+    asset: str
+    since: int
+    span: int
+    asks: AskSpread
+    better: AskSpread
+    nodes: int
+    owners: int
+    offered_gpu_seconds: int
+    busy_gpu_seconds: int
+    busy_bps: int | None
+    shared_bps: int | None
+    rate: str | None
+    rate_text: str | None
+    units: int
+    paid_owners: int
+    paid_submitters: int
+    top_owner_bps: int | None
+    top_submitter_bps: int | None
+    own_units: int
+    fee_bps: int
+    gas_price: str
+    coin: str | None
+    watts: int | None
+    kwh: str | None
+    day: Income | None
+    month: Income | None
+    notes: list[str]
+
+
 class Wait(TypedDict):
     """What keeps a node from leases, or from more than one at a time, and the command that mends it.
 

@@ -351,22 +351,28 @@ def tier_slug(name: str) -> str:
 
     Raises SpecError UNKNOWN_TIER with the nearest slugs.
     """
-    import difflib
-
     wanted = _squash(name)
     for slug in TIERS:
         if _squash(slug) == wanted:
             return slug
-    # A name without its memory ("A100") is several models.
-    shown = [slug for slug in TIERS if wanted and _squash(slug).startswith(wanted)][:3]
-    near = difflib.get_close_matches(wanted, [_squash(slug) for slug in TIERS], n=3, cutoff=0.6)
-    shown = shown or [slug for slug in TIERS if _squash(slug) in near]
+    shown = near_tiers(name)
     raise _refuse(
         "resources.gpu.tier",
         f'"{name}" is not in the tier table',
         f"did you mean {' or '.join(shown)}?" if shown else "name a model such as rtx-4090 or h100, or vram alone",
         "UNKNOWN_TIER",
     )
+
+
+def near_tiers(name: str) -> list[str]:
+    """Return the slugs, three at most, that a name of no model is near to."""
+    import difflib
+
+    wanted = _squash(name)
+    # A name without its memory ("A100") is several models.
+    shown = [slug for slug in TIERS if wanted and _squash(slug).startswith(wanted)][:3]
+    near = difflib.get_close_matches(wanted, [_squash(slug) for slug in TIERS], n=3, cutoff=0.6)
+    return shown or [slug for slug in TIERS if _squash(slug) in near]
 
 
 def tier_number(slug: str) -> int:

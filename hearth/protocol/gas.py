@@ -58,6 +58,11 @@ TOP_UP_GAS: Final = 70_000
 """Where a token pays, its approval aside; a native coin's costs less."""
 
 
+def beats_gas(dead_after: int) -> int:
+    """Return what a day of a node's beats may use: three in the seconds after which a silent one counts as dead."""
+    return 86_400 * 3 // dead_after * BEAT_GAS
+
+
 def settling_gas(units: int) -> int:
     """Return what settling so many units in one transaction may use."""
     return SETTLE_GAS if units == 1 else SETTLE_BATCH_GAS + SETTLE_ITEM_GAS * units

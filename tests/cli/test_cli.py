@@ -103,6 +103,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "job wait": (Posting.attach, "run.client.jobs.posting.attach("),
         "job rerun": (Posting.rerun, "run.client.jobs.posting.rerun("),
         "store import": (Stored.import_file, "run.client.store.import_file("),
+        "worker estimate": (Workers.estimate, "run.client.workers.estimate("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
         "worker selftest": (selftest, "selftest(config)"),
         "worker operator": (Provider.replace_operator, "provider.replace_operator("),
@@ -208,9 +209,9 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |job show job spec job logs job events job wait job get job cancel job accept job unlock
     |job top-up job attest job confirm job explain
     |job rerun job receipt
-    |worker doctor worker selftest worker init worker register worker update worker start worker take worker pause
+    |worker doctor worker selftest worker benchmark worker init worker register worker update worker start worker take worker pause
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw
-    |worker operator worker exit worker volumes worker bundle worker reload
+    |worker estimate worker operator worker exit worker volumes worker bundle worker reload
     |keeper list keeper run keeper status keeper explain keeper bundle keeper reload
     |net status net workers net jobs net params net events net verify net snapshot
     |gov status gov queue gov drop gov execute gov pause gov accept

@@ -263,6 +263,17 @@ PLACE_ROWS = (
           ("two faults", "--country and --memory", "0.6/h", "Germany", ("--memory", "4GB")),
           ("a payout that is no address", "--payout", "0.6/h", "de", ("--payout", "0x12")))),
     Row("offers of a gpu in no table", 2, "UNKNOWN_TIER", "did you mean", command=("offers", "--gpu", "rtx-4091")),
+    Row("an estimate of a gpu in no table", 2, "UNKNOWN_TIER", "hearth offers lists the models",
+        command=("worker", "estimate", "--gpu", "rtx-4091")),
+    Row("an estimate without a gpu", 2, "USAGE", "--help", command=("worker", "estimate")),
+    *(Row(f"an estimate with {said}", 2, error, hint, command=("worker", "estimate", "--gpu", "rtx-4090", *given))
+      for said, error, hint, given in (
+          ("watts and no price", "USAGE", "--kwh", ("--watts", "350")),
+          ("a price of power and no watts", "USAGE", "--watts 350", ("--kwh", "0.0001")),
+          ("a price of power in another coin", "BAD_AMOUNT", "ETH", ("--watts", "350", "--kwh", "0.30 EUR")),
+          ("no GPU at all", "USAGE", "hearth worker estimate --help", ("--count", "0")),
+          ("no day to look at", "USAGE", "hearth worker estimate --help", ("--days", "0")),
+          ("a worth of the coin that jobs are paid in", "USAGE", "leave --coin out", ("--coin", "3000")))),
     Row("no worker settings", 3, "NO_CONFIG", "hearth worker init",
         command=("worker", "status", "--config", "{gone}")),
     *(Row(f"worker settings with faults, {name}", 3, "BAD_CONFIG", "then hearth worker doctor --config",

@@ -20,6 +20,7 @@ from tests.kit.readme import blocks
 from tests.kit.running import wait
 from tests.kit.town import Town, town
 from tests.worker.runtimes.engines import NUMPY
+from tools import schemas
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -88,6 +89,16 @@ def test_readme__the_gpu_example__prints_what_the_readme_says(place: Town, tmp_p
     assert uuid.sub("GPU", printed).strip() in uuid.sub("GPU", logs).splitlines(), logs
     assert place.hearth("job", "get", told.json["job"], "-o", str(tmp_path / "out")).code == 0
     assert (tmp_path / "out" / "gpus.txt").read_text().strip() in logs
+
+
+def test_worker_benchmark__command__measures_what_the_worker_gives_to_jobs(place: Town, machine: PlayedMachine) -> None:
+    config = str(place.home / "worker.toml")
+    told = place.hearth("worker", "benchmark", "--config", config, "--json", environ=machine.environ)
+    assert told.code == 0, told.err
+    schemas.validate(told.json)
+    assert [(row["name"], row["level"]) for row in told.json["checks"]] == [("gpu 0", "PASS"), ("gpu 1", "PASS")]
+    rows = place.hearth("worker", "doctor", "--config", config, "--all", environ=machine.environ).out
+    assert rows.count("measured 150 TFLOP/s, 950 GB/s") == 2, rows
 
 
 def running(place: Town, name: str = "worker") -> set[str]:

@@ -17,10 +17,9 @@ from hearth.client.nodes.manifests import figures_in_words
 from hearth.protocol.gpu_tiers import NVIDIA
 from tests.kit.played_gpu import GIB, HOST, PlayedMachine, card, played_machine
 from tests.worker.test_doctor import told
-from tools import schemas
 from tools.services.base import cache_folder, locked
 from worker import benchmark as subject
-from worker import doctor, gateway, manage
+from worker import doctor, gateway
 from worker.gpu import probing
 from worker.gpu.figures import FILE, Incapable, Unmeasured, keep_measured, read_lines, read_measured
 from worker.gpu.locks import Locks
@@ -132,22 +131,13 @@ def test_benchmark__gpu_that_a_job_has__is_left_alone(machine: PlayedMachine, tm
     assert all(Locks().take(one.uuid) for one in machine.cards)
 
 
-def test_worker_benchmark__command__measures_what_worker_toml_gives_to_jobs(
+def test_benchmark__home_that_takes_nothing__says_the_figures_and_that_they_are_not_kept(
     machine: PlayedMachine, tmp_path: Path
 ) -> None:
-    from tests.worker.test_settings import TEXT as PLAIN
-
-    file = tmp_path / "worker.toml"
-    file.write_text(
-        PLAIN.replace("[offer]\n", f'[offer]\ngpus = ["{machine.cards[1].uuid}"]\n') + f'\n[docker]\nhost = "{HOST}"\n'
-    )
-    found = manage.benchmark(file)
-    schemas.validate(found)
-    assert [(row["name"], row["level"]) for row in found["checks"]] == [("gpu 1", "PASS")]
-    (tmp_path / "state").rename(tmp_path / "moved")
-    (tmp_path / "state").write_text("no folder")
-    (row,) = manage.benchmark(file)["checks"]
-    assert row["level"] == "WARN" and "not kept: " in row["detail"]
+    home = tmp_path / "state"
+    home.write_text("no folder")
+    row = rows_of(home)[0]
+    assert row.level is Level.WARN and "150 TFLOP/s" in row.detail and "not kept: " in row.detail
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,16 @@ if TYPE_CHECKING:
     from hearth.chain.port import Call
     from hearth.chain.tx import Sender
     from hearth.client.reading import JobReader
-    from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, Transaction, UnitGate
+    from hearth.client.reports import (
+        NodeEstimate,
+        NodeGates,
+        NodeStatus,
+        OfferRow,
+        Offers,
+        OwnerAction,
+        Transaction,
+        UnitGate,
+    )
     from hearth.client.session import DryRun
     from hearth.client.views import JobView
     from hearth.protocol.types import Node, Offer
@@ -143,6 +152,26 @@ class Workers:
             "others": {status.name.lower(): count for status, count in sorted(others.items()) if count},
             "others_text": ", ".join(f"{count} {words[status]}" for status, count in sorted(others.items()) if count),
         }
+
+    def estimate(
+        self,
+        gpu: str,
+        *,
+        count: int = 1,
+        watts: int | None = None,
+        kwh: str | None = None,
+        coin: str | None = None,
+        days: int = 30,
+    ) -> NodeEstimate:
+        """Return what `count` GPUs of a model would earn in a node, by what the market's events of the last `days` say.
+
+        `watts` are those of one GPU under load, `kwh` what a kWh costs in the market's asset, such as "0.0001 ETH";
+        they are given together. `coin` is what one native coin is worth where the market pays in a token. Every event
+        of the market is read. Raises UsageError, also UNKNOWN_TIER, ChainError.
+        """
+        from hearth.client.nodes.income import estimate
+
+        return estimate(self.session, gpu, count=count, watts=watts, kwh=kwh, coin=coin, days=days)
 
     def status(self, node: Node, *, start: str = START) -> NodeStatus:
         """Return what the chain says of a node; `start` is the command that makes it beat where it does not."""
