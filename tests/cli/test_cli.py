@@ -209,7 +209,8 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |job show job spec job logs job events job wait job get job cancel job accept job unlock
     |job top-up job attest job confirm job explain
     |job rerun job receipt
-    |worker doctor worker selftest worker benchmark worker init worker register worker update worker start worker take worker pause
+    |worker doctor worker selftest worker benchmark worker init worker register worker update worker start worker take
+    |worker pause
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw
     |worker estimate worker operator worker exit worker volumes worker bundle worker reload
     |keeper list keeper run keeper status keeper explain keeper bundle keeper reload

@@ -9,7 +9,7 @@ from hearth.protocol import gpu_tiers
 
 
 def tables() -> Mapping[str, Any]:
-    """Return the key of a model that is not listed, the vendors with their bits of `runtimes`, and all models by key."""
+    """Return the key of a model that is not listed, the vendors with their bits of `runtimes`, and models by key."""
     vendors = gpu_tiers.VENDORS.values()
     return {
         "OTHER_TIER": gpu_tiers.OTHER_TIER,
