@@ -18,17 +18,27 @@ from typing import Final
 
 from tools.services import engine
 from tools.services.base import ROOT, Service, Unavailable, cache_folder, instance_folder, locked, log, program, run
+from tools.services.golang import GoProgram
 
 SUITE: Final = "trixie"
 KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES: Final = ("docker.io", "containerd")
 LIBRARY: Final = "libnvidia-ml.so.1"
+# Says nothing of its own: every driver has it, and NVIDIA's hooks link to it.
+CUDA: Final = "libcuda.so.1"
 SMI: Final = "nvidia-smi"
 SOURCE: Final = ROOT / "tools" / "gpu" / "nvml.c"
 # A C library as old as any image of a test.
 TARGET: Final = f"{platform.machine()}-linux-gnu.2.31"
 FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Werror")
-BUILDS: Final = {LIBRARY: ("-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}"), SMI: ("-DSMI",)}
+TOOLKIT: Final = "github.com/NVIDIA/nvidia-container-toolkit/cmd"
+# NVIDIA's own, which no service needs: tests marked deep hold our specs against theirs.
+CTK: Final = GoProgram("nvidia-ctk", f"{TOOLKIT}/nvidia-ctk", "nvidia-ctk", c=True)
+HOOK: Final = GoProgram("nvidia-ctk", f"{TOOLKIT}/nvidia-cdi-hook", "nvidia-cdi-hook", c=True)
+BUILDS: Final = {
+    **{name: ("-shared", "-fPIC", f"-Wl,-soname,{name}") for name in (LIBRARY, CUDA)},
+    SMI: ("-DSMI",),
+}
 
 
 def programs() -> Path:
