@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ def need_toolkit() -> tuple[Path, Path]:
 
 def generated(machine: PlayedMachine) -> dict[str, Any]:
     """Return the spec that nvidia-ctk writes of a machine, by the command that the worker advises."""
-    ctk, hook = need_toolkit()
+    ctk, built = need_toolkit()
+    # Where its package has it: a user of no rights may not reach the cache folder.
+    hook = shutil.copy(built, machine.folder / "usr" / "bin")
     caps = "".join(f"{name} {minor}\n" for name, minor in machine.capabilities())
     # Where a kernel module of NVIDIA's says which nodes are those of MIG slices: no option names another place.
     script = """set -e

@@ -25,6 +25,7 @@ from tools.services.gpu import CUDA, LIBRARY, SMI
 HOST: Final = os.environ.get("HEARTH_GPU_DOCKER_HOST", "")
 SPECS: Final = os.environ.get("HEARTH_GPU_SPECS", "")
 DRIVER: Final = os.environ.get("HEARTH_GPU_DRIVER", "")
+PROGRAMS: Final = Path(os.environ.get("HEARTH_GPU_PROGRAMS", ""))
 GIB: Final = 1 << 30
 SPEC_SECONDS: Final = 0.5
 """Within which the engine reads a spec again that was written."""
@@ -206,6 +207,16 @@ def device_node(path: Path, mode: int = 0o666, group: int = 0) -> Path:
         path.chmod(mode)
         os.chown(path, 0, group)
     return path
+
+
+def becomes_dev(dev: Path) -> list[str]:
+    """Return the shell's lines by which a folder of device nodes is /dev, in a mount namespace of one's own."""
+    nodes, places = ("null", "zero", "full", "random", "urandom", "tty"), ("shm", "pts")
+    return [
+        *(f"touch {dev}/{name}; mount --bind /dev/{name} {dev}/{name}" for name in nodes),
+        *(f"mkdir -p {dev}/{name}; mount --rbind /dev/{name} {dev}/{name}" for name in places),
+        f"mount --rbind {dev} /dev",
+    ]
 
 
 @contextmanager

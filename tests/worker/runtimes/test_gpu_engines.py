@@ -1,0 +1,66 @@
+"""GPUs on engines that no service runs: one with user namespaces."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit.engine import own_engine
+from tests.kit.nvidia_ctk import generated, playable
+from tests.kit.played_gpu import PROGRAMS, SPECS, PlayedMachine, becomes_dev, card, played_machine
+from tests.worker.runtimes.engines import REGISTRY, rules
+from tests.worker.runtimes.test_docker_gpu import request
+from worker.gpu.nvidia import device_of
+from worker.runtimes.base import RunStatus
+from worker.runtimes.docker import DockerRuntime
+
+pytestmark = [pytest.mark.net, pytest.mark.deep, pytest.mark.slow]
+
+CDI = {"features": {"cdi": True}, "cdi-spec-dirs": [SPECS]}
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[PlayedMachine]:
+    with played_machine(card(), card()) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def remapped(machine: PlayedMachine) -> Iterator[DockerRuntime]:
+    """An engine with user namespaces, on a machine whose /dev has the played nodes: runc takes these from there then.
+
+    Its containerd is one of its own, as in a distribution: below the engine's exec root, of mode 0700, NVIDIA's hooks
+    could not read what they are to do, since their root is nobody here.
+    """
+    folder = machine.folder / "containerd"
+    folder.mkdir(mode=0o711)
+    options = f"--config /dev/null --root {folder}/root --state {folder}/state --address {folder}/socket"
+    lines = [*becomes_dev(machine.folder / "dev"), f"containerd {options} &"]
+    with own_engine(
+        REGISTRY,
+        config=CDI | {"userns-remap": "default", "containerd": f"{folder}/socket"},
+        dockerd=PROGRAMS / "usr/sbin/dockerd",
+        programs=PROGRAMS,
+        lines="\n".join(lines),
+    ) as engine:
+        yield DockerRuntime(engine.host, images=rules())
+
+
+def test_run__engine_with_user_namespaces__gives_the_gpu_by_nvidias_hooks(
+    machine: PlayedMachine, remapped: DockerRuntime, tmp_path: Path
+) -> None:
+    machine.publish(playable(machine, generated(machine)))
+    uuid = machine.cards[1].uuid
+    assert remapped.try_gpu(device_of(uuid)) == ""
+    asked = request(tmp_path, "cat /proc/self/uid_map; nvidia-smi | tee /out/seen; mkdir -m 700 /out/own", uuid)
+    result = remapped.run(asked, threading.Event())
+    assert result.status is RunStatus.OK, (result, result.stderr)
+    inside, outside, _ = (int(word) for word in result.stdout.decode().split(maxsplit=3)[:3])
+    assert inside == 0 and outside > 0
+    seen = (asked.out_dir / "seen").read_text()
+    assert f"UUID: {uuid})" in seen and "/dev/nvidia1 opens" in seen, seen
+    assert {each.stat().st_uid for each in asked.out_dir.iterdir()} == {os.getuid()}
