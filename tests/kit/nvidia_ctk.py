@@ -6,29 +6,18 @@ import json
 import os
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 from tests.kit.played_gpu import INSIDE, PlayedMachine
-from tests.kit.require import require
-from tools.services.base import ServiceError
+from tests.kit.require import need_program
 from tools.services.gpu import CTK, HOOK
-
-
-def need_toolkit() -> tuple[Path, Path]:
-    """Return nvidia-ctk and nvidia-cdi-hook, built on the first call; skip where they cannot be had."""
-    try:
-        return CTK.binary(), HOOK.binary()
-    except ServiceError as failure:
-        require("nvidia-ctk", False, str(failure))
-        raise
 
 
 def generated(machine: PlayedMachine) -> dict[str, Any]:
     """Return the spec that nvidia-ctk writes of a machine, by the command that the worker advises."""
-    ctk, built = need_toolkit()
+    ctk = need_program(CTK)
     # Where its package has it: a user of no rights may not reach the cache folder.
-    hook = shutil.copy(built, machine.folder / "usr" / "bin")
+    hook = shutil.copy(need_program(HOOK), machine.folder / "usr" / "bin")
     caps = "".join(f"{name} {minor}\n" for name, minor in machine.capabilities())
     # Where a kernel module of NVIDIA's says which nodes are those of MIG slices: no option names another place.
     script = """set -e

@@ -26,7 +26,8 @@ class GoProgram:
     """The import path of the program's main package; the module's own path is a prefix of it."""
     file: str
     """What the built program is called."""
-    ldflags: str = "-s -w"
+    version_at: str = ""
+    """The variable of its source in which the program has its own version, for those that say it."""
     c: bool = False
     """Whether it has parts in C: then the machine's compiler is used."""
 
@@ -59,12 +60,13 @@ class GoProgram:
             log(f"{self.name}: building {version} (some minutes, once per machine)")
             began = time.monotonic()
             part = folder / f"{self.file}.part"
+            ldflags = f"-s -w -X {self.version_at}={version[1:].partition('+')[0]}" if self.version_at else "-s -w"
             # The module's own go.sum is the pin; nothing may rewrite it.
             environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false"}
             if self.c:
                 environment |= {"CGO_ENABLED": "1", "CC": program("cc", "build-essential")}
             run(
-                [go, "build", "-trimpath", f"-ldflags={self.ldflags}", "-o", str(part), self.package],
+                [go, "build", "-trimpath", f"-ldflags={ldflags}", "-o", str(part), self.package],
                 what=f"go build {self.name}",
                 env=environment,
                 cwd=self.folder,

@@ -31,10 +31,14 @@ SOURCE: Final = ROOT / "tools" / "gpu" / "nvml.c"
 # A C library as old as any image of a test.
 TARGET: Final = f"{platform.machine()}-linux-gnu.2.31"
 FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Werror")
-TOOLKIT: Final = "github.com/NVIDIA/nvidia-container-toolkit/cmd"
-# NVIDIA's own, which no service needs: tests marked deep hold our specs against theirs.
-CTK: Final = GoProgram("nvidia-ctk", f"{TOOLKIT}/nvidia-ctk", "nvidia-ctk", c=True)
-HOOK: Final = GoProgram("nvidia-ctk", f"{TOOLKIT}/nvidia-cdi-hook", "nvidia-cdi-hook", c=True)
+# What no service needs, for tests marked deep: NVIDIA's own toolkit, and an engine that lists its devices.
+TOOLKIT: Final = "github.com/NVIDIA/nvidia-container-toolkit"
+CTK: Final = GoProgram(
+    "nvidia-ctk", f"{TOOLKIT}/cmd/nvidia-ctk", "nvidia-ctk", version_at=f"{TOOLKIT}/internal/info.version", c=True
+)
+HOOK: Final = GoProgram("nvidia-ctk", f"{TOOLKIT}/cmd/nvidia-cdi-hook", "nvidia-cdi-hook", c=True)
+MOBY: Final = "github.com/docker/docker"
+DOCKERD: Final = GoProgram("dockerd", f"{MOBY}/cmd/dockerd", "dockerd", version_at=f"{MOBY}/dockerversion.Version")
 BUILDS: Final = {
     **{name: ("-shared", "-fPIC", f"-Wl,-soname,{name}") for name in (LIBRARY, CUDA)},
     SMI: ("-DSMI",),

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from hearth.protocol.types import LOCAL_CHAIN_ID
 from tests.kit.nvidia_ctk import generated, playable
 from tests.kit.played_gpu import GIB, INSIDE, LIBRARIES, PlayedMachine, card, played_machine
+from tests.kit.require import need_program
 from tests.worker.runtimes.test_docker_gpu import RUNTIME, run
+from tools.services.gpu import CTK
+from worker import doctor_gpus
 from worker.gpu.nvidia import device_of
-from worker.runtimes.base import RunStatus
+from worker.runtimes.base import Level, RunStatus
 
 pytestmark = [pytest.mark.net, pytest.mark.deep]
 
@@ -53,6 +57,12 @@ def test_spec__of_the_kit__is_nvidia_ctks_but_for_its_hooks(machine: PlayedMachi
     assert [one for one in mine["mounts"] if one["containerPath"] != INSIDE] == mounts
     env = [one for one in mine["env"] if not one.startswith("PLAYED_")]
     assert edits["env"] == [f"NVIDIA_CTK_LIBCUDA_DIR=/{LIBRARIES}", *env]
+
+
+def test_look_at_toolkit__real_one__its_version_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(need_program(CTK).parent))
+    row = doctor_gpus._look_at_toolkit(LOCAL_CHAIN_ID)
+    assert row.level is Level.PASS and CTK.pinned()[0][1:] in row.detail, row
 
 
 def test_run__spec_of_nvidia_ctk_with_its_hooks__gives_the_gpu_and_its_library(
