@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.services import base, engine, geth, images, kubo
+from tools.services import base, engine, geth, gpu, images, kubo
 from tools.services.__main__ import env, main
 from tools.services.base import Process, Service, ServiceError, save, saved, spawn, wait_for
 from tools.services.golang import GoProgram
@@ -91,8 +91,14 @@ def test_run__failing_command__raises_with_its_output() -> None:
 
 @pytest.mark.parametrize(
     ("program", "major"),
-    [(kubo.PROGRAM, "v0."), (geth.PROGRAM, "v1."), (engine.GVISOR, "v0.")],
-    ids=["kubo", "geth", "gvisor"],
+    [
+        (kubo.PROGRAM, "v0."),
+        (geth.PROGRAM, "v1."),
+        (engine.GVISOR, "v0."),
+        (gpu.CTK, "v1."),
+        (gpu.DOCKERD, "v28."),
+    ],
+    ids=lambda one: one.name if isinstance(one, GoProgram) else "",
 )
 def test_pinned__go_mod__names_both_versions(program: GoProgram, major: str) -> None:
     version, go = program.pinned()

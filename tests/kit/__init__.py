@@ -57,6 +57,7 @@ No chain
 The machine
     engine    `Engine`, a Docker engine of a test's own, which can be killed
     played_gpu  `PlayedMachine`, a machine with GPUs that a played driver tells of, and their CDI spec
+    nvidia_ctk  NVIDIA's container toolkit, and the CDI spec that it writes of a played machine
     played_amd  `AmdMachine`, the files by which a kernel tells of AMD's GPUs, and their CDI spec
     disks     small disks of their own, for tests that fill one
     plain_user  a program run as a user with no rights but those of its groups

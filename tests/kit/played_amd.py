@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from tests.kit.played_gpu import GIB, PublishedSpec, device_node, need_gpu
+from tests.kit.played_gpu import GIB, PublishedSpec, becomes_dev, device_node, need_gpu
 from tests.kit.require import require
 
 MI300X: Final = {"device": "0x74a1", "revision": "0x00", "gfx": 90402, "product_name": "AMD Instinct MI300X OAM"}
@@ -141,14 +141,10 @@ class AmdMachine:
 
 def _enter(folder: Path, arguments: Sequence[str]) -> NoReturn:
     """Become a Python in a mount namespace of its own, in which a machine's folders are /sys and /dev."""
-    dev = folder / "dev"
-    nodes, places = ("null", "zero", "full", "random", "urandom", "tty"), ("shm", "pts")
     lines = [
         "set -e",
         f"mount --bind {folder}/sys /sys",
-        *(f"touch {dev}/{name}; mount --bind /dev/{name} {dev}/{name}" for name in nodes),
-        *(f"mkdir -p {dev}/{name}; mount --rbind /dev/{name} {dev}/{name}" for name in places),
-        f"mount --rbind {dev} /dev",
+        *becomes_dev(folder / "dev"),
         f"exec {shlex.join([sys.executable, *arguments])}",
     ]
     os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "sh", "-c", "\n".join(lines)])

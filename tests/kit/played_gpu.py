@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 import time
 import uuid
@@ -24,11 +25,25 @@ from tools.services.gpu import CUDA, LIBRARY, SMI
 HOST: Final = os.environ.get("HEARTH_GPU_DOCKER_HOST", "")
 SPECS: Final = os.environ.get("HEARTH_GPU_SPECS", "")
 DRIVER: Final = os.environ.get("HEARTH_GPU_DRIVER", "")
+PROGRAMS: Final = Path(os.environ.get("HEARTH_GPU_PROGRAMS", ""))
 GIB: Final = 1 << 30
 SPEC_SECONDS: Final = 0.5
 """Within which the engine reads a spec again that was written."""
 INSIDE: Final = "/run/played-gpu"
 """Where a container sees the folder of its machine."""
+VERSION: Final = "570.133.20"
+"""Of the driver, as tools/gpu/nvml.c says it."""
+LIBRARIES: Final = f"usr/lib/{os.uname().machine}-linux-gnu"
+FILES: Final = {
+    SMI: f"usr/bin/{SMI}",
+    **{name: f"{LIBRARIES}/{name.removesuffix('.1')}.{VERSION}" for name in (CUDA, LIBRARY)},
+}
+"""The driver's files, and where its installer puts them."""
+LINKS: Final = {f"{LIBRARIES}/{name}": FILES[name] for name in (CUDA, LIBRARY)}
+"""What programs ask for, and the file: NVIDIA's hooks make these links, and the kit's spec mounts them instead."""
+CONTROL: Final = ("nvidia-modeset", "nvidia-uvm", "nvidia-uvm-tools", "nvidiactl")
+"""The driver's nodes that every container with a GPU gets."""
+OPTIONS: Final = ("ro", "nosuid", "nodev", "rbind", "rprivate")
 
 
 def need_gpu() -> None:
@@ -43,6 +58,11 @@ class Card:
     uuid: str = field(default_factory=lambda: f"GPU-{uuid.uuid4()}")
     says: dict[str, str | int | Sequence[str]] = field(default_factory=dict)
 
+    @property
+    def slices(self) -> list[str]:
+        """Return the UUIDs of the slices into which MIG has cut it."""
+        return [value.partition(":")[0] for key, value in _pairs(self.says) if key == "slice"]
+
     def lines(self) -> Iterator[str]:
         """Yield the card's lines of the machine's file."""
         yield f"gpu={self.uuid}"
@@ -54,10 +74,14 @@ def card(name: str = "NVIDIA GeForce RTX 4090", gib: float = 24, **says: str | i
     return Card(says={"name": name, "total": int(gib * GIB), **says})
 
 
-def _lines(says: Mapping[str, str | int | Sequence[str]]) -> Iterator[str]:
+def _pairs(says: Mapping[str, str | int | Sequence[str]]) -> Iterator[tuple[str, str]]:
     for key, value in says.items():
         for one in (value,) if isinstance(value, str | int) else value:
-            yield f"{key}={one}"
+            yield key, str(one)
+
+
+def _lines(says: Mapping[str, str | int | Sequence[str]]) -> Iterator[str]:
+    return (f"{key}={value}" for key, value in _pairs(says))
 
 
 class PlayedMachine:
@@ -70,6 +94,7 @@ class PlayedMachine:
         self._published = PublishedSpec(folder.name)
         folder.mkdir(mode=0o755, exist_ok=True)
         folder.chmod(0o755)
+        self._install()
         self.write()
 
     @property
@@ -106,33 +131,56 @@ class PlayedMachine:
         self._published.withdraw()
 
     def spec(self) -> dict[str, Any]:
-        """Return the CDI spec of the cards, shaped as `nvidia-ctk cdi generate --device-name-strategy=uuid` does."""
-        nodes = [device_node(self.folder / f"nvidia{index}") for index in range(len(self.cards))]
-        library = "/usr/lib/x86_64-linux-gnu" if os.uname().machine == "x86_64" else "/usr/lib/aarch64-linux-gnu"
-        mounts = [
-            (Path(DRIVER) / LIBRARY, f"{library}/{LIBRARY}"),
-            (Path(DRIVER) / CUDA, f"{library}/{CUDA}"),
-            (Path(DRIVER) / SMI, f"/usr/bin/{SMI}"),
-            (self.folder, INSIDE),
-        ]
-        options = ["ro", "nosuid", "nodev", "bind"]
+        """Return the CDI spec of the cards, as `nvidia-ctk cdi generate --device-name-strategy=uuid` writes it but for
+        its hooks and `all` (test_nvidia_ctk.py), what plays the machine in a container, and LINKS."""
+        places = {place: place for place in FILES.values()} | LINKS
+        mounts = [*((self.folder / file, f"/{place}") for place, file in places.items()), (self.folder, INSIDE)]
         return {
             "cdiVersion": "0.5.0",
             "kind": "nvidia.com/gpu",
             "devices": [
-                {
-                    "name": one.uuid,
-                    "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{index}", "hostPath": str(nodes[index])}]},
-                }
-                for index, one in enumerate(self.cards)
+                {"name": name, "containerEdits": {"deviceNodes": [self._node(each) for each in nodes]}}
+                for name, nodes in self._devices()
             ],
             "containerEdits": {
                 "env": ["NVIDIA_VISIBLE_DEVICES=void", f"PLAYED_GPU={INSIDE}/machine", "PLAYED_GPU_NODES=1"],
+                "deviceNodes": [self._node(name) for name in CONTROL],
                 "mounts": [
-                    {"hostPath": str(source), "containerPath": target, "options": options} for source, target in mounts
+                    {"hostPath": str(source), "containerPath": target, "options": list(OPTIONS)}
+                    for source, target in mounts
                 ],
             },
         }
+
+    def capabilities(self) -> Iterator[tuple[str, int]]:
+        """Yield the MIG capabilities of the cards' slices and their nodes' numbers, as /proc/driver/nvidia-caps has."""
+        for index, one in enumerate(self.cards):
+            for place, _ in enumerate(one.slices, 1):
+                for at, name in enumerate((f"gi{place}", f"gi{place}/ci0")):
+                    yield f"gpu{index}/{name}/access", 100 * index + 2 * place + at
+
+    def _devices(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the name of each device and its nodes: a card that MIG has cut is its slices."""
+        minors = dict(self.capabilities())
+        for index, one in enumerate(self.cards):
+            if not one.slices:
+                yield one.uuid, (f"nvidia{index}",)
+            for place, name in enumerate(one.slices, 1):
+                caps = (minors[f"gpu{index}/gi{place}/{part}access"] for part in ("", "ci0/"))
+                yield name, (f"nvidia{index}", *(f"nvidia-caps/nvidia-cap{minor}" for minor in caps))
+
+    def _node(self, name: str) -> dict[str, Any]:
+        """Return how a spec names a device node, which is made."""
+        path = device_node(self.folder / "dev" / name)
+        held = {"major": 1, "minor": 3, "fileMode": 0o666, "permissions": "rwm"}
+        return {"path": f"/dev/{name}", "hostPath": str(path), **held}
+
+    def _install(self) -> None:
+        """Put the driver's files where its installer would, below the folder instead of `/`."""
+        for name, place in FILES.items():
+            target = self.folder / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path(DRIVER) / name, target)
 
 
 class PublishedSpec:
@@ -162,6 +210,16 @@ def device_node(path: Path, mode: int = 0o666, group: int = 0) -> Path:
         path.chmod(mode)
         os.chown(path, 0, group)
     return path
+
+
+def becomes_dev(dev: Path) -> list[str]:
+    """Return the shell's lines by which a folder of device nodes is /dev, in a mount namespace of one's own."""
+    nodes, places = ("null", "zero", "full", "random", "urandom", "tty"), ("shm", "pts")
+    return [
+        *(f"touch {dev}/{name}; mount --bind /dev/{name} {dev}/{name}" for name in nodes),
+        *(f"mkdir -p {dev}/{name}; mount --rbind /dev/{name} {dev}/{name}" for name in places),
+        f"mount --rbind {dev} /dev",
+    ]
 
 
 @contextmanager

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+
+from tools.services.base import ServiceError
+from tools.services.golang import GoProgram
 
 
 def require(part: str, available: bool, why: str) -> None:
@@ -19,3 +23,12 @@ def require(part: str, available: bool, why: str) -> None:
     if part in wanted:
         pytest.fail(f"HEARTH_REQUIRE names {part}, which is missing: {why}", pytrace=False)
     pytest.skip(f"{part} is missing: {why}")
+
+
+def need_program(program: GoProgram) -> Path:
+    """Return a program of a pinned module, built on the first call (minutes); skip where it cannot be had."""
+    try:
+        return program.binary()
+    except ServiceError as failure:
+        require(program.name, False, str(failure))
+        raise

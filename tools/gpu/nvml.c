@@ -52,6 +52,7 @@ int nvmlSystemGetCudaDriverVersion_v2(int *out) { look(); if (now.syscuda) retur
 int nvmlSystemGetCudaDriverVersion(int *out) { return nvmlSystemGetCudaDriverVersion_v2(out); }
 int nvmlDeviceGetCount_v2(unsigned *out) { if (!users) return UNINITIALIZED; look(); if (now.count) return now.count; *out = now.gpus; return OK; }
 static int give_handle(int i, void **device) { if (now.gpu[i].handle) return now.gpu[i].handle; *device = (void *)(long)(i + 1); return OK; }
+static void *slice_handle(long i, long j) { return (void *)((i + 1) | ((j + 1) << 8)); }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device) {
 	if (!users) return UNINITIALIZED;
 	look();
@@ -60,7 +61,11 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device) {
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
 	if (!users) return UNINITIALIZED;
 	look();
-	for (int i = 0; i < now.gpus; i++) if (!strcmp(uuid, now.gpu[i].uuid)) return give_handle(i, device);
+	for (int i = 0; i < now.gpus; i++) {
+		if (!strcmp(uuid, now.gpu[i].uuid)) return give_handle(i, device);
+		for (int j = 0; j < now.gpu[i].slices; j++)
+			if (!strcmp(uuid, now.gpu[i].slice[j].uuid)) { *device = slice_handle(i, j); return OK; }
+	}
 	return NOT_FOUND;
 }
 int nvmlDeviceGetName(void *device, char *out, unsigned size) {
@@ -70,7 +75,7 @@ int nvmlDeviceGetName(void *device, char *out, unsigned size) {
 	return give_text(out, size, text);
 }
 int nvmlDeviceGetUUID(void *device, char *out, unsigned size) { ASK; return give_text(out, size, part ? part->uuid : one->uuid); }
-int nvmlDeviceGetIndex(void *device, unsigned *out) { ASK; *out = one->index; return OK; }
+int nvmlDeviceGetIndex(void *device, unsigned *out) { ASK; *out = part ? part - one->slice : one->index; return OK; }
 int nvmlDeviceGetMinorNumber(void *device, unsigned *out) { ASK; *out = one->minor; return OK; }
 int nvmlDeviceGetMemoryInfo(void *device, u64 *out) { ASK; if (one->memory) return one->memory; if (part) { out[0] = out[1] = part->total; out[2] = 0; return OK; } out[0] = one->total; out[1] = one->total - one->used; out[2] = one->used; return OK; }
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) { ASK; *major = one->cc_major; *minor = one->cc_minor; return OK; }
@@ -126,9 +131,25 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned i, void **out) {
 	ASK;
 	if (one->mig != 1 || i >= SLICES) return INVALID_ARGUMENT;
 	if (i >= (unsigned)one->slices) return NOT_FOUND;
-	*out = (void *)(((long)device & 0xff) | ((long)(i + 1) << 8));
+	*out = slice_handle(((long)device & 0xff) - 1, i);
 	return OK;
 }
+int nvmlDeviceGetGpuInstanceId(void *device, unsigned *out) { ASK; if (!part) return NOT_SUPPORTED; *out = part - one->slice + 1; return OK; }
+int nvmlDeviceGetComputeInstanceId(void *device, unsigned *out) { ASK; if (!part) return NOT_SUPPORTED; *out = 0; return OK; }
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **out) { ASK; if (!part) return INVALID_ARGUMENT; *out = (void *)((long)device & 0xff); return OK; }
+/* Each slice is a GPU instance of its own with one compute instance, both of the smallest profile, whatever it is called. */
+typedef struct { unsigned counts[8]; u64 megabytes; } attributes;
+typedef struct { void *device; unsigned id, profile, start, size; } gpu_instance;
+typedef struct { void *device, *instance; unsigned id, profile, start, size; } compute_instance;
+typedef struct { unsigned id, counts[9]; u64 megabytes; } gpu_profile;
+typedef struct { unsigned id, counts[8]; } compute_profile;
+int nvmlDeviceGetAttributes_v2(void *device, attributes *out) { ASK; if (!part) return NOT_SUPPORTED; *out = (attributes){{0}, part->total >> 20}; return OK; }
+int nvmlDeviceGetGpuInstanceById(void *device, unsigned id, void **out) { ASK; if (id - 1 >= (unsigned)one->slices) return NOT_FOUND; *out = slice_handle(((long)device & 0xff) - 1, id - 1); return OK; }
+int nvmlGpuInstanceGetInfo(void *device, gpu_instance *out) { ASK; *out = (gpu_instance){0}; return OK; }
+int nvmlGpuInstanceGetComputeInstanceById(void *device, unsigned id, void **out) { ASK; if (id) return NOT_FOUND; *out = device; return OK; }
+int nvmlComputeInstanceGetInfo_v2(void *device, compute_instance *out) { ASK; *out = (compute_instance){0}; return OK; }
+int nvmlDeviceGetGpuInstanceProfileInfo(void *device, unsigned which, gpu_profile *out) { ASK; if (which) return NOT_SUPPORTED; *out = (gpu_profile){0}; return OK; }
+int nvmlGpuInstanceGetComputeInstanceProfileInfo(void *device, unsigned which, unsigned engine, compute_profile *out) { ASK; if (which || engine) return NOT_SUPPORTED; *out = (compute_profile){0}; return OK; }
 int nvmlDeviceGetBrand(void *device, unsigned *out) { ASK; *out = 5; return OK; }
 int nvmlDeviceGetArchitecture(void *device, unsigned *out) { ASK; *out = one->cc_major; return OK; }
 

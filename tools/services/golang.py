@@ -1,4 +1,4 @@
-"""Programs from pinned Go modules (tools/geth, gvisor, kubo): built once per machine and pin, hashes as in go.sum."""
+"""Programs from pinned Go modules (tools/<name>): built once per machine and pin, hashes as in go.sum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.services.base import ROOT, ServiceError, cache_folder, locked, log, run
+from tools.services.base import ROOT, ServiceError, cache_folder, locked, log, program, run
 
 GO_LOCK = ROOT / "requirements-go.lock"
 
@@ -26,7 +26,10 @@ class GoProgram:
     """The import path of the program's main package; the module's own path is a prefix of it."""
     file: str
     """What the built program is called."""
-    ldflags: str = "-s -w"
+    version_at: str = ""
+    """The variable of its source in which the program has its own version, for those that say it."""
+    c: bool = False
+    """Whether it has parts in C: then the machine's compiler is used."""
 
     @property
     def folder(self) -> Path:
@@ -48,26 +51,29 @@ class GoProgram:
         pins = (self.folder / "go.mod").read_bytes() + (self.folder / "go.sum").read_bytes()
         key = hashlib.sha256(pins).hexdigest()[:8]
         folder = cache_folder() / self.name / f"{version}-{key}"
-        program = folder / self.file
+        built = folder / self.file
         with locked(cache_folder() / self.name / "lock"):
-            if program.exists():
-                return program
+            if built.exists():
+                return built
             folder.mkdir(parents=True, exist_ok=True)
             go = _go(go_version)
             log(f"{self.name}: building {version} (some minutes, once per machine)")
             began = time.monotonic()
             part = folder / f"{self.file}.part"
-            # Pure Go: no C compiler is assumed. The module's own go.sum is the pin; nothing may rewrite it.
+            ldflags = f"-s -w -X {self.version_at}={version[1:].partition('+')[0]}" if self.version_at else "-s -w"
+            # The module's own go.sum is the pin; nothing may rewrite it.
             environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -buildvcs=false"}
+            if self.c:
+                environment |= {"CGO_ENABLED": "1", "CC": program("cc", "build-essential")}
             run(
-                [go, "build", "-trimpath", f"-ldflags={self.ldflags}", "-o", str(part), self.package],
+                [go, "build", "-trimpath", f"-ldflags={ldflags}", "-o", str(part), self.package],
                 what=f"go build {self.name}",
                 env=environment,
                 cwd=self.folder,
             )
-            part.replace(program)
+            part.replace(built)
             log(f"{self.name}: built in {time.monotonic() - began:.0f} s")
-        return program
+        return built
 
 
 def _version(text: str) -> tuple[int, ...]:

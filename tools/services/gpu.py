@@ -18,6 +18,7 @@ from typing import Final
 
 from tools.services import engine
 from tools.services.base import ROOT, Service, Unavailable, cache_folder, instance_folder, locked, log, program, run
+from tools.services.golang import GoProgram
 
 SUITE: Final = "trixie"
 KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -29,6 +30,14 @@ SOURCES: Final = ROOT / "tools" / "gpu"
 # A C library as old as any image of a test.
 TARGET: Final = f"{platform.machine()}-linux-gnu.2.31"
 FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Werror")
+# What no service needs, for tests marked deep: NVIDIA's own toolkit, and an engine that lists its devices.
+TOOLKIT: Final = "github.com/NVIDIA/nvidia-container-toolkit"
+CTK: Final = GoProgram(
+    "nvidia-ctk", f"{TOOLKIT}/cmd/nvidia-ctk", "nvidia-ctk", version_at=f"{TOOLKIT}/internal/info.version", c=True
+)
+HOOK: Final = GoProgram("nvidia-ctk", f"{TOOLKIT}/cmd/nvidia-cdi-hook", "nvidia-cdi-hook", c=True)
+MOBY: Final = "github.com/docker/docker"
+DOCKERD: Final = GoProgram("dockerd", f"{MOBY}/cmd/dockerd", "dockerd", version_at=f"{MOBY}/dockerversion.Version")
 BUILDS: Final = {
     LIBRARY: ("nvml.c", "-shared", "-fPIC", f"-Wl,-soname,{LIBRARY}"),
     CUDA: ("cuda.c", "-shared", "-fPIC", f"-Wl,-soname,{CUDA}"),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from worker.gpu.port import Device
-from worker.runtimes.base import RunRequest
+from worker.runtimes.base import RunRequest, SandboxLimits
 from worker.runtimes.profiles import is_gvisor
 
 # A colon in a name is a registry's port; the one tag comes last.
@@ -208,7 +208,8 @@ def gpu_trial_config(image: str, gpu: Device, unit: str, runtime: str = "") -> d
     config = _janitor(image, None, unit, ("nodes", gpu.nodes), ())
     host = config["HostConfig"]
     del host["UsernsMode"]
-    host |= {"LogConfig": {"Type": "local"}, **_gpus((gpu,))}
+    # The hooks that give a GPU run within its limits, and NVIDIA's have more threads the more cores a machine has.
+    host |= {"PidsLimit": SandboxLimits.pids, "LogConfig": {"Type": "local"}, **_gpus((gpu,))}
     if runtime:
         host["Runtime"] = runtime
     return config | {"User": f"{GUEST_UIDS[-1]}:{GUEST_GID}"}

@@ -47,7 +47,7 @@ def request(folder: Path, script: str, *uuids: str, memory: int = 64 << 20) -> R
         job_dir=here / "job",
         in_dir=here / "in",
         out_dir=here / "out",
-        limits=SandboxLimits(wall_seconds=60, memory_bytes=memory, out_bytes=1 << 20, tmp_bytes=32 << 20, pids=64),
+        limits=SandboxLimits(wall_seconds=60, memory_bytes=memory, out_bytes=1 << 20, tmp_bytes=32 << 20),
         image=NUMPY,
         outputs=(OutputRule("/out", required=False),),
         gpus=tuple(device_of(uuid) for uuid in uuids),
@@ -278,9 +278,7 @@ def test_run__image_whose_scratch_leads_elsewhere__refused_with_a_gpu(machine: P
 def test_run__mig_slice__is_asked_by_its_own_name(machine: PlayedMachine, tmp_path: Path) -> None:
     uuid = "MIG-00000000-1111-2222-3333-444444444444"
     machine.change(0, mig=1, slice=f"{uuid}:1g.5gb:{5 << 30}")
-    spec = machine.spec()
-    spec["devices"].append({**spec["devices"][0], "name": uuid})
-    machine.publish(spec)
+    machine.publish()
     try:
         assert RUNTIME.try_gpu(device_of(uuid)) == ""
         result = run(tmp_path, "nvidia-smi", uuid)

@@ -82,6 +82,12 @@ def test_janitor_config__root_of_the_host__three_rights_and_one_folder() -> None
     assert config["Labels"] == {"hearth.unit": "n7-job-0", "hearth.janitor": "1"}
 
 
+def test_gpu_trial_config__limits__leave_room_for_the_hooks_that_a_jobs_leave() -> None:
+    """NVIDIA's hooks run within them: on a machine of eight cores they need more threads than the janitor has."""
+    config = docker_request.gpu_trial_config("hearth-janitor:1", device_of(UUID), f"trial-{UUID}")
+    assert config["HostConfig"]["PidsLimit"] == SandboxLimits.pids == 256
+
+
 def test_seccomp_profile__a_list_of_what_is_allowed__without_what_no_job_needs() -> None:
     profile = json.loads(docker_request.seccomp_profile())
     assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
