@@ -46,12 +46,12 @@ def _measured(gpu: GpuInfo) -> str:
     """Run the worker's program on a GPU, beside no sandbox; return what it said."""
     program = FOLDER / f"benchmark-{PLATFORMS[platform.machine()]}"
     environ = {**os.environ, "CUDA_VISIBLE_DEVICES": gpu.uuid}
-    said = subprocess.run([program, FOLDER / "rate.ptx"], env=environ, capture_output=True, text=True, check=False)
+    said = subprocess.run([program, FOLDER / "kernels.ptx"], env=environ, capture_output=True, text=True, check=False)
     try:
-        found = read_lines(said.stdout, gpu.driver, int(time.time()))
+        figures = read_lines(said.stdout, int(time.time()))
     except (Incapable, Unmeasured) as failed:
         return f"{failed}; {said.stdout!r}"
-    return "; ".join((figures_in_words(found.figures), *shortfalls(gpu, found), repr(said.stdout)))
+    return "; ".join((figures_in_words(figures), *shortfalls(gpu, figures), repr(said.stdout)))
 
 
 def _seen(found: GpuProbe) -> list[str]:

@@ -55,7 +55,7 @@ PROGRAMS: Final = (
         ROOT / "worker" / "gpu" / "benchmark",
         "benchmark",
         {"amd64": ("x86_64-linux-gnu.2.28", ()), "arm64": ("aarch64-linux-gnu.2.28", ())},
-        ("-O2", "-Wl,-rpath,/lib/hearth", "-ldl"),
+        ("-std=gnu11", "-O2", "-Wl,-rpath,/lib/hearth", "-ldl"),
     ),
 )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import io
+import os
 import platform
-import re
 import tarfile
 import tempfile
 import time
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from hearth.client.nodes.manifests import figures_in_words
-from hearth.protocol.gpu_tiers import NVIDIA
+from hearth.market.manifest import Figures
 from worker.gpu.figures import (
     MEASURED,
     Incapable,
@@ -39,16 +39,19 @@ PLATFORMS: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 LIBRARIES: Final = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1")
 """Of GNU's C library: what NVIDIA's driver library needs."""
 LIMITS: Final = SandboxLimits(wall_seconds=60, memory_bytes=4 << 30, out_bytes=1 << 20)
+UNIT: Final = "benchmark-"
+AGAIN: Final = "hearth worker benchmark"
 BROKEN: Final = "the card is broken, or clocked too high: until that is mended, leave it out of offer.gpus"
-NO_LIBRARY: Final = "not measured: this system's C library is not GNU's, which NVIDIA's driver needs"
+LINK_MAP: Final = 2
+"""What dlinfo calls the list of libraries. Source: dlinfo(3)."""
 
 
 def benchmark(
     docker: DockerRuntime, home: Path, gpus: Sequence[GpuInfo], lent: Collection[str] = ()
 ) -> Iterator[Check]:
-    """Measure each GPU and keep its figures in a home; yield a row for each.
+    """Measure each GPU and keep what was found in a home; yield a row for each.
 
-    FAIL is one that a job cannot compute with, WARN one that is far from what it should be, or that was not measured.
+    FAIL is one that a job cannot compute with, WARN one that has far less than it should, or that was not measured.
     """
     return (_row(docker, home, gpu, lent) for gpu in gpus)
 
@@ -66,101 +69,110 @@ def refuse_incapable(settings: Settings) -> None:
 
 def _row(docker: DockerRuntime, home: Path, gpu: GpuInfo, lent: Collection[str]) -> Check:
     name = f"gpu {gpu.label}"
-    if gpu.vendor not in MEASURED:
-        text = f"{gpu.name}: not measured: the program speaks to {NVIDIA.title}'s driver alone"
-        return Check(name, Level.WARN, text, "nothing: jobs may have it as it is")
-    with _held(gpu, lent) as who:
-        if who:
-            return Check(name, Level.WARN, f"{gpu.name}: not measured: {who}", "hearth worker benchmark, later")
-        try:
-            archive = _archive()
-        except OSError as failed:
-            return Check(name, Level.WARN, f"{gpu.name}: {NO_LIBRARY} ({failed})", "nothing: jobs bring their own")
-        try:
-            found = _measure(docker, gpu, archive)
-        except Incapable as failed:
-            fix = BROKEN if failed.wrong else gpu.device.refresh
-            return Check(name, Level.FAIL, f"{gpu.name}: {failed}", fix)
-        except Unmeasured as failed:
-            return Check(name, Level.WARN, f"{gpu.name}: not measured: {failed}", "hearth worker selftest")
-    words, short = f"{gpu.name}: {figures_in_words(found.figures)}", shortfalls(gpu, found)
     try:
-        keep_measured(home, gpu.uuid, found)
+        figures = _measure(docker, gpu, lent)
+    except Incapable as failed:
+        found = Measurement(gpu.driver, None, str(failed))
+        row = Check(name, Level.FAIL, f"{gpu.name}: {failed}", BROKEN if failed.wrong else gpu.device.refresh)
+    except Unmeasured as failed:
+        return Check(name, Level.WARN, f"{gpu.name}: not measured: {failed}", f"{AGAIN}, once that is mended")
+    else:
+        found = Measurement(gpu.driver, figures)
+        words, short = f"{gpu.name}: {figures_in_words(figures)}", shortfalls(gpu, figures)
+        row = Check(name, Level.WARN, "; ".join((words, *short)), AGAIN) if short else Check(name, Level.PASS, words)
+    try:
+        keep_measured(home, gpu, found)
     except OSError as failed:
-        return Check(name, Level.WARN, f"{words}; not kept: {failed}", f"mend {home}; hearth worker benchmark")
-    if short:
-        return Check(name, Level.WARN, f"{words}; {'; '.join(short)}", "hearth worker benchmark again")
-    return Check(name, Level.PASS, words)
+        level = Level.FAIL if row.level is Level.FAIL else Level.WARN
+        return Check(name, level, f"{row.detail}; not kept: {failed}", f"mend {home}; {AGAIN}")
+    return row
+
+
+def _measure(docker: DockerRuntime, gpu: GpuInfo, lent: Collection[str]) -> Figures:
+    """Run the program in a container with one GPU, which no worker lends meanwhile. Raises Incapable, Unmeasured."""
+    if gpu.vendor not in MEASURED:
+        raise Unmeasured(f"the program does not speak to a driver of {gpu.vendor.title}")
+    archive = _archive()
+    with _reserved(gpu, lent), tempfile.TemporaryDirectory(prefix="hearth-benchmark-") as scratch:
+        # What a benchmark left that was killed.
+        docker.sweep(f"{UNIT}{gpu.uuid}")
+        result = docker.run_archive(archive, _request(Path(scratch), gpu))
+    if result.status is RunStatus.TIMEOUT:
+        raise Incapable(f"a program that uses it does not end, here within {LIMITS.wall_seconds} s")
+    if result.status not in (RunStatus.OK, RunStatus.EXIT):
+        raise Unmeasured(result.detail)
+    return read_lines(result.stdout.decode("ascii", "replace"), int(time.time()))
+
+
+def _request(scratch: Path, gpu: GpuInfo) -> RunRequest:
+    job, given, out = (scratch / name for name in ("job", "in", "out"))
+    for folder in (job, given, out):
+        folder.mkdir()
+    return RunRequest(f"{UNIT}{gpu.uuid}", ("/benchmark",), job, given, out, LIMITS, gpus=(gpu.device,), outputs=())
 
 
 @contextmanager
-def _held(gpu: GpuInfo, lent: Collection[str]) -> Iterator[str]:
-    """Keep a GPU from every worker of this machine while the context is open; yields who has it, "" for nobody."""
+def _reserved(gpu: GpuInfo, lent: Collection[str]) -> Iterator[None]:
+    """Keep a GPU from every worker of this machine while the context is open. Raises Unmeasured where one has it."""
     locks = Locks()
     if gpu.uuid in lent or not locks.take(gpu.uuid):
-        yield "a job has it now"
-        return
+        raise Unmeasured("a job or another benchmark has it now")
     try:
-        yield ""
+        yield
     finally:
         locks.release(gpu.uuid)
 
 
-def _measure(docker: DockerRuntime, gpu: GpuInfo, archive: bytes) -> Measurement:
-    """Run the program in a container with one GPU. Raises Incapable, Unmeasured."""
-    with tempfile.TemporaryDirectory(prefix="hearth-benchmark-") as scratch:
-        folders = [Path(scratch) / name for name in ("job", "in", "out")]
-        for folder in folders:
-            folder.mkdir()
-        result = docker.run_archive(
-            archive,
-            RunRequest(
-                unit=f"benchmark-{gpu.uuid}",
-                command=("/benchmark",),
-                job_dir=folders[0],
-                in_dir=folders[1],
-                out_dir=folders[2],
-                limits=LIMITS,
-                gpus=(gpu.device,),
-                outputs=(),
-            ),
-        )
-    text = result.stdout.decode("ascii", "replace")
-    if result.status is RunStatus.TIMEOUT:
-        raise Unmeasured(f"it does not end within {LIMITS.wall_seconds} s in a container, after it said {text[-80:]!r}")
-    if result.status in (RunStatus.OK, RunStatus.EXIT):
-        return read_lines(text, gpu.driver, int(time.time()))
-    raise Unmeasured(result.detail)
-
-
 def _archive() -> bytes:
-    """Return a tar with the program, its kernel's text and this system's C library. Raises OSError without one."""
-    if platform.machine() not in PLATFORMS:
-        raise OSError(f"there is no program for {platform.machine()}")
-    libraries, loader = _libraries()
-    program = FOLDER / f"benchmark-{PLATFORMS[platform.machine()]}"
-    files = {"benchmark": program, "rate.ptx": FOLDER / "rate.ptx"}
-    files |= {f"lib/hearth/{name}": path for name, path in libraries.items()}
-    where = "lib64" if platform.machine() == "x86_64" else "lib"
-    files[f"{where}/{loader.name}"] = loader
+    """Return a tar with the program, its kernels' text and this system's C library. Raises Unmeasured without one."""
+    kind = PLATFORMS.get(platform.machine())
+    if kind is None:
+        raise Unmeasured(f"there is no program for {platform.machine()}")
+    files = {"benchmark": FOLDER / f"benchmark-{kind}", "kernels.ptx": FOLDER / "kernels.ptx"}
+    try:
+        here = _libraries()
+        loader = next(name for name in here if name.startswith("ld-linux"))
+        files |= {f"lib/hearth/{name}": here[name] for name in LIBRARIES}
+        files[f"{'lib64' if kind == 'amd64' else 'lib'}/{loader}"] = here[loader]
+        return _tar({name: path.read_bytes() for name, path in files.items()})
+    except (OSError, StopIteration, LookupError) as failed:
+        raise Unmeasured(f"this system's C library is not GNU's, which NVIDIA's driver needs: {failed}") from failed
+
+
+def _tar(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, path in files.items():
+        for name, data in files.items():
             entry = tarfile.TarInfo(name)
-            data = path.read_bytes()
             entry.size, entry.mode = len(data), 0o755
             tar.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
 
 
-def _libraries() -> tuple[dict[str, Path], Path]:
-    """Return where this system's C library lies, by the names that programs ask for, and its loader. Raises OSError."""
-    for name in LIBRARIES:
-        ctypes.CDLL(name)
-    maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="surrogateescape")
-    paths = {Path(found).name: Path(found) for found in re.findall(r" (/\S+\.so[.\d]*)$", maps, re.MULTILINE)}
-    loader = next((path for name, path in paths.items() if name.startswith("ld-linux")), None)
-    lacks = [name for name in LIBRARIES if name not in paths]
-    if lacks or loader is None:
-        raise OSError(f"{', '.join(lacks) or 'its loader'} is not where it is asked for")
-    return {name: paths[name] for name in LIBRARIES}, loader
+class _Library(ctypes.Structure):
+    """A library of this process, as its loader lists them. Source: dlinfo(3), `struct link_map`."""
+
+
+_Library._fields_ = [
+    ("address", ctypes.c_void_p),
+    ("name", ctypes.c_char_p),
+    ("section", ctypes.c_void_p),
+    ("next", ctypes.POINTER(_Library)),
+    ("previous", ctypes.POINTER(_Library)),
+]
+
+
+def _libraries() -> dict[str, Path]:
+    """Return where the libraries of this process were found, GNU's C library among them. Raises OSError."""
+    *_, opened = [ctypes.CDLL(name) for name in LIBRARIES]
+    at = ctypes.POINTER(_Library)()
+    if ctypes.CDLL("libdl.so.2").dlinfo(ctypes.c_void_p(opened._handle), LINK_MAP, ctypes.byref(at)):
+        raise OSError("its loader does not list libraries")
+    while at.contents.previous:
+        at = at.contents.previous
+    found = {}
+    while at:
+        path = Path(os.fsdecode(at.contents.name))
+        found[path.name] = path
+        at = at.contents.next
+    return found

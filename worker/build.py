@@ -11,7 +11,7 @@ from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import structlog
 
@@ -451,6 +451,10 @@ def executor_of(
     return Executor(means, disk=disk)
 
 
+PATIENCE_SECONDS: Final = 20.0
+"""How long a benchmark, or another worker's job that ends, may have a GPU that a job of this one is to get."""
+
+
 def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> Pool:
     """Return the GPUs that a worker gives to jobs, looked at once; none where its node offers none."""
     if not node.offer.gpu_count:
@@ -464,6 +468,7 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
         named=settings.offer.gpu_names,
         trial=engine.try_gpu if engine is not None else lambda gpu: "",
         locks=Locks(),
+        patience=PATIENCE_SECONDS,
     )
     pool.look()
     if engine is None:

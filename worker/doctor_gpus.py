@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from hearth.base.text import one_line
 from hearth.client.nodes.manifests import figures_in_words
 from hearth.protocol.gpu_tiers import NVIDIA, Vendor
 from worker.gpu import probing
-from worker.gpu.figures import Measurement, measured_now, read_measured, shortfalls
+from worker.gpu.figures import MEASURED, measured_now, shortfalls
 from worker.gpu.port import GpuInfo, GpuProbe
 from worker.runtimes import oci
 from worker.runtimes.base import Check, Level
@@ -35,24 +34,21 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
             return [Check("gpu", level, found.reason, fix)]
         return [Check("gpu", Level.PASS, f"none is offered: {found.reason}")]
     lent, wish = lent_gpus(settings.home), settings.offer.gpu_names
-    rows = rows_of(found, lent, wish, read_measured(settings.home))
+    rows = rows_of(found, lent, wish, settings.home)
     gone = sorted(set(wish) - {item.uuid for item in found.gpus})
     rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
     usable = [one for one in found.gpus if not one.problems_but(lent)]
     rows += _look_at_shares(settings, usable)
-    vendor = found.gpus[0].vendor if found.gpus else NVIDIA
-    return [*rows, *_look_at_others(vendor), *([_look_at_toolkit(chain_id)] if vendor is NVIDIA else [])]
+    toolkit = [_look_at_toolkit(chain_id)] if found.vendor is NVIDIA else []
+    return [*rows, *_look_at_others(found.vendor), *toolkit]
 
 
 def rows_of(
-    found: GpuProbe,
-    lent: Collection[str] = (),
-    wish: Collection[str] = (),
-    measured: Mapping[str, Measurement] = MappingProxyType({}),
+    found: GpuProbe, lent: Collection[str] = (), wish: Collection[str] = (), home: Path | None = None
 ) -> list[Check]:
     """Return a row for each GPU that a look found or missed; jobs of this worker have those that are `lent`, `wish` are
-    those that its settings name, and `measured` is what was by UUID."""
-    rows = [_look_at_gpu(item, lent, measured_now(item, measured), named=item.uuid in wish) for item in found.gpus]
+    those that its settings name, and `home` keeps what was measured."""
+    rows = [_look_at_gpu(item, lent, home, named=item.uuid in wish) for item in found.gpus]
     rows += [
         Check(f"gpu {index}", Level.FAIL, f"it does not answer: {why}", "restart this machine; else the card is broken")
         for index, why in found.lost
@@ -83,7 +79,7 @@ def _look_at_toolkit(chain_id: int) -> Check:
     return oci.check_toolkit(said.stdout.partition("\n")[0], chain_id)
 
 
-def _look_at_gpu(item: GpuInfo, lent: Collection[str], measured: Measurement | None, *, named: bool) -> Check:
+def _look_at_gpu(item: GpuInfo, lent: Collection[str], home: Path | None, *, named: bool) -> Check:
     """Say how one GPU is, and what its owner could do; one that offer.gpus names is missed."""
     name, level = f"gpu {item.label}", Level.FAIL if named else Level.WARN
     if item.defects:
@@ -93,9 +89,15 @@ def _look_at_gpu(item: GpuInfo, lent: Collection[str], measured: Measurement | N
         users = "; ".join(f"{one}{_program(pid)}" for one, (pid, _) in said)
         return Check(name, level, f"{item.name}: {users}", "it is left out until that ends")
     words = _gpu_in_words(item) + ("; a job of this worker has it now" if item.uuid in lent else "")
-    if measured is not None:
+    measured = None if home is None else measured_now(item, home)
+    short: list[str] = []
+    if measured is not None and measured.figures is None:
+        return Check(name, Level.FAIL, f"{words}; {measured.why}", "mend it, then hearth worker benchmark")
+    if measured is not None and measured.figures is not None:
         words = f"{words}; measured {figures_in_words(measured.figures)}"
-    short = [f"{one}; then hearth worker benchmark" for one in shortfalls(item, measured)] if measured else []
+        short = [f"{one}; then hearth worker benchmark" for one in shortfalls(item, measured.figures)]
+    elif home is not None and item.vendor in MEASURED:
+        words = f"{words}; not measured with this driver: hearth worker benchmark"
     if item.remarks or short:
         return Check(name, Level.WARN, words, "; ".join((*item.remarks, *short)))
     return Check(name, Level.PASS, words)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Final
 
 from hearth import __version__
@@ -19,7 +20,8 @@ from hearth.storage.cid import Cid
 from hearth.storage.stores import Store, StoreBase, StoreStatus, open_store
 from hearth.storage.stores.gateway_server import GatewayServer
 from worker.gpu import probing
-from worker.gpu.figures import figures_now, read_measured
+from worker.gpu.figures import measured_now
+from worker.gpu.port import GpuInfo
 from worker.settings import Settings
 
 _CHOOSE: Final = "choose another address in [gateway] listen: port 0 takes any free one, an empty text serves nothing"
@@ -75,15 +77,17 @@ def own_store(settings: Settings) -> Store:
 def manifest_of(settings: Settings) -> Manifest:
     """Return what this machine says of itself, by its settings and what is in it now."""
     found = () if settings.offer.gpus == "none" else probing.probe(settings.offer.gpu_names).gpus
-    measured = read_measured(settings.home)
     return Manifest(
         software=f"hearth {__version__}",
         country=settings.offer.country,
-        gpus=tuple(
-            ListedGpu(one.name, one.driver, one.vram_gib, figures_now(one, measured)) for one in found if one.vram_gib
-        ),
+        gpus=tuple(_listed(one, settings.home) for one in found if one.vram_gib),
         gateways=settings.gateway.urls,
     )
+
+
+def _listed(gpu: GpuInfo, home: Path) -> ListedGpu:
+    measured = measured_now(gpu, home)
+    return ListedGpu(gpu.name, gpu.driver, gpu.vram_gib, None if measured is None else measured.figures)
 
 
 def store_manifest(settings: Settings) -> bytes:

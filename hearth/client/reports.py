@@ -999,13 +999,13 @@ class Balance(TypedDict):
 
 class SaidFigures(TypedDict):
     """What a node says that a program got of a GPU, `at` a Unix time: MiB of memory, 10^6 bytes a second from the host
-    and within that memory, 10^9 half-precision operations a second; null where the GPU has no units for matrices."""
+    and within that memory, 10^9 half-precision operations a second."""
 
     at: int
     memory_mib: int
     from_host_mb_s: int
     memory_mb_s: int
-    half_gflops: int | None
+    half_gflops: int
 
 
 class SaidGpu(TypedDict):

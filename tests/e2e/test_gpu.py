@@ -134,11 +134,11 @@ def test_submit__three_jobs_for_two_cards__a_card_each_and_the_third_once_one_is
 
 def test_offers__wide__says_which_gpus_a_worker_says_it_has(place: Town) -> None:
     told = place.hearth("offers", "--wide")
-    cards = "2 x NVIDIA GeForce RTX 4090 24 GiB, driver 570.133.20, 150 TFLOP/s, 950 GB/s"
+    cards = '2 x "NVIDIA GeForce RTX 4090" 24 GiB, driver "570.133.20", 150 TFLOP/s, 950 GB/s'
     assert "says it has" in told.out and cards in told.out, told.out
     (row,) = place.hearth("offers", "--wide", "--json").json["offers"]
     assert [one["vram_gib"] for one in row["says"]["gpus"]] == [24, 24]
-    assert [one["measured"]["half_gflops"] for one in row["says"]["gpus"]] == [149_999, 149_999]
+    assert [one["measured"]["half_gflops"] for one in row["says"]["gpus"]] == [150_000, 150_000]
     assert "says" not in place.hearth("offers", "--json").json["offers"][0]
 
 

@@ -37,14 +37,14 @@ def test_probe__two_4090__named_sized_and_one_in_use() -> None:
     first, second = found.gpus
     assert (first.slug, first.tier, first.vram_gib, first.compute) == ("rtx-4090", 472, 24, (8, 9))
     assert first.uuid.startswith("GPU-") and first.uuid != second.uuid
-    assert first.problems == () and first.ecc_enabled is None
+    assert first.problems == ()
     assert second.problems == ("process 4242 uses it: one tenant per GPU at a time",)
     assert (found.driver, found.reason) == ("570.133.20", "")
 
 
 def test_probe__h200__healthy() -> None:
     (card,) = recorded("h200").gpus
-    assert (card.slug, card.vram_gib, card.ecc_enabled, card.problems) == ("h200", 141, True, ())
+    assert (card.slug, card.vram_gib, card.problems) == ("h200", 141, ())
 
 
 def test_probe__mig_on__not_offered_whole() -> None:

@@ -6,16 +6,17 @@
  *
  * Lines are key=value; CODE is one of NVML's, 0 for "works". Of the machine, before the first "gpu=":
  *   driver=TEXT  cuda=12080  init=CODE (18: driver and library differ)  count=CODE  sysdriver=CODE  syscuda=CODE
- *   shutdown=CODE  cuinit=CODE (of CUDA)
+ *   shutdown=CODE  cuinit=CODE (of CUDA)  cuhang=1 (CUDA begins and never ends)
  *   hang=1 (no question returns any more)  crash=1 (each ends who asks)
  * Of each GPU, whose "gpu=UUID" begins it ("ns": not supported on this GPU):
- *   name=TEXT  total=BYTES  used=BYTES  cc=8.9  minor=N  mig=0|1|ns  ecc=0|1|ns  uncorrected=N|ns  rows=A,B,C,D|ns
- *   power=MILLIWATT|ns  draw=MILLIWATT|ns  temp=N  util=N  mode=0..3  persistence=0|1
+ *   name=TEXT  total=BYTES  used=BYTES  cc=8.9  minor=N  mig=0|1|ns  uncorrected=N|ns  rows=A,B,C,D|ns
+ *   power=MILLIWATT|ns  mode=0..3  persistence=0|1
  *   proc=PID:BYTES (repeatable)  gproc=PID:BYTES (graphics; repeatable)
  *   handle=CODE (it was lost before anyone looked)  lost=CODE (every question to it fails; 15: GPU is lost)
  *   memory=CODE (the question for memory alone)
  *   processors=N  half=OPERATIONS_PER_SECOND  within=BYTES_PER_SECOND  from_host=BYTES_PER_SECOND
- *   memfault=1 (memory does not keep what is written)  sumfault=1 (a product is wrong)
+ *   integrated=1  spill=BYTES (of the host's memory, which it hands out as its own)  cucrash=1 (a product ends who asks)
+ *   memfault=1 (memory does not keep what is written)  sumfault=1 (a product is wrong)  flaky=1 (the first one is)
  *   slice=UUID:PROFILE:BYTES (a MIG slice, "MIG-...:1g.5gb:5100273664"; repeatable)  sproc=PID:BYTES (of the last slice)
  */
 #include <stdio.h>
@@ -41,16 +42,17 @@ typedef struct {
 	u64 total, used;
 	int slices;
 	slice slice[SLICES];
-	int cc_major, cc_minor, handle, lost, memory, processors, memfault, sumfault, temp, util, mode, persistence, index, minor;
+	int cc_major, cc_minor, handle, lost, memory, processors, integrated, memfault, sumfault, flaky, cucrash, mode, persistence, index, minor;
 	double half, within, from_host;
-	long long mig, ecc, uncorrected, power, draw;
+	long long mig, uncorrected, power;
+	u64 spill;
 	int rows[4], rows_unsupported;
 	int compute_count, graphics_count;
 	process compute[PROCESSES], graphics[PROCESSES];
 } gpu;
 typedef struct {
 	char driver[80];
-	int absent, cuda, init, cuinit, count, sysdriver, syscuda, shutdown, hang, crash, gpus;
+	int absent, cuda, init, cuinit, cuhang, count, sysdriver, syscuda, shutdown, hang, crash, gpus;
 	gpu gpu[GPUS];
 } machine;
 static machine now;
@@ -71,10 +73,16 @@ static void begin_gpu(const char *uuid) {
 	snprintf(one->uuid, sizeof one->uuid, "%s", uuid);
 	strcpy(one->name, "NVIDIA GeForce RTX 4090");
 	one->total = 25757220864ULL;
-	one->cc_major = 8, one->cc_minor = 9, one->power = 450000, one->draw = 21000, one->temp = 34;
+	one->cc_major = 8, one->cc_minor = 9, one->power = 450000;
 	one->processors = 128, one->half = 150e12, one->within = 950e9, one->from_host = 25e9;
-	one->mig = one->ecc = one->uncorrected = NOT_SUPPORTED_HERE, one->rows_unsupported = 1;
+	one->mig = one->uncorrected = NOT_SUPPORTED_HERE, one->rows_unsupported = 1;
 	one->index = one->minor = now.gpus++;
+}
+
+/* A misspelt fault must not play a machine that is well. */
+static void unknown(const char *key) {
+	fprintf(stderr, "the played machine has no %s\n", key);
+	abort();
 }
 
 #define IS(name) (!strcmp(key, name))
@@ -85,13 +93,14 @@ static void set(const char *key, const char *value) {
 	else if IS("cuda") now.cuda = number(value);
 	else if IS("init") now.init = number(value);
 	else if IS("cuinit") now.cuinit = number(value);
+	else if IS("cuhang") now.cuhang = number(value);
 	else if IS("count") now.count = number(value);
 	else if IS("sysdriver") now.sysdriver = number(value);
 	else if IS("syscuda") now.syscuda = number(value);
 	else if IS("shutdown") now.shutdown = number(value);
 	else if IS("hang") now.hang = number(value);
 	else if IS("crash") now.crash = number(value);
-	else if (!one) return;
+	else if (!one) unknown(key);
 	else if IS("name") snprintf(one->name, sizeof one->name, "%s", value);
 	else if IS("total") one->total = strtoull(value, 0, 10);
 	else if IS("used") one->used = strtoull(value, 0, 10);
@@ -102,15 +111,15 @@ static void set(const char *key, const char *value) {
 	else if IS("from_host") one->from_host = strtod(value, 0);
 	else if IS("memfault") one->memfault = number(value);
 	else if IS("sumfault") one->sumfault = number(value);
+	else if IS("flaky") one->flaky = number(value);
+	else if IS("cucrash") one->cucrash = number(value);
+	else if IS("integrated") one->integrated = number(value);
+	else if IS("spill") one->spill = strtoull(value, 0, 10);
 	else if IS("minor") one->minor = number(value);
 	else if IS("mig") one->mig = number(value);
-	else if IS("ecc") one->ecc = number(value);
 	else if IS("uncorrected") one->uncorrected = number(value);
 	else if IS("rows") one->rows_unsupported = sscanf(value, "%d,%d,%d,%d", one->rows, one->rows + 1, one->rows + 2, one->rows + 3) != 4;
 	else if IS("power") one->power = number(value);
-	else if IS("draw") one->draw = number(value);
-	else if IS("temp") one->temp = number(value);
-	else if IS("util") one->util = number(value);
 	else if IS("mode") one->mode = number(value);
 	else if IS("persistence") one->persistence = number(value);
 	else if IS("proc") add_process(one->compute, &one->compute_count, value);
@@ -124,7 +133,10 @@ static void set(const char *key, const char *value) {
 		memset(made, 0, sizeof *made);
 		sscanf(value, "%95[^:]:%31[^:]:%llu", made->uuid, made->profile, &made->total);
 	}
-	else if (IS("sproc") && one->slices) add_process(one->slice[one->slices - 1].compute, &one->slice[one->slices - 1].compute_count, value);
+	else if IS("sproc") {
+		if (one->slices) add_process(one->slice[one->slices - 1].compute, &one->slice[one->slices - 1].compute_count, value);
+	}
+	else unknown(key);
 }
 
 static int has_node(const gpu *one) {

@@ -80,7 +80,6 @@ int nvmlDeviceGetMinorNumber(void *device, unsigned *out) { ASK; *out = one->min
 int nvmlDeviceGetMemoryInfo(void *device, u64 *out) { ASK; if (one->memory) return one->memory; if (part) { out[0] = out[1] = part->total; out[2] = 0; return OK; } out[0] = one->total; out[1] = one->total - one->used; out[2] = one->used; return OK; }
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) { ASK; *major = one->cc_major; *minor = one->cc_minor; return OK; }
 int nvmlDeviceGetMigMode(void *device, unsigned *out, unsigned *pending) { ASK; *pending = one->mig > 0; GIVE(one->mig, unsigned); }
-int nvmlDeviceGetEccMode(void *device, unsigned *out, unsigned *pending) { ASK; *pending = one->ecc > 0; GIVE(one->ecc, unsigned); }
 int nvmlDeviceGetTotalEccErrors(void *device, int kind, int counter, u64 *out) {
 	(void)counter;
 	ASK;
@@ -94,9 +93,6 @@ int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncor
 	return OK;
 }
 int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *out) { ASK; GIVE(one->power, unsigned); }
-int nvmlDeviceGetPowerUsage(void *device, unsigned *out) { ASK; GIVE(one->draw, unsigned); }
-int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *out) { (void)sensor; ASK; *out = one->temp; return OK; }
-int nvmlDeviceGetUtilizationRates(void *device, unsigned *out) { ASK; out[0] = one->util; out[1] = one->util / 2; return OK; }
 int nvmlDeviceGetComputeMode(void *device, unsigned *out) { ASK; *out = one->mode; return OK; }
 int nvmlDeviceGetPersistenceMode(void *device, unsigned *out) { ASK; *out = one->persistence; return OK; }
 typedef struct { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; } process_info;

@@ -125,7 +125,7 @@ describe("the document of a registration or an offer", () => {
     const rows = manifestRows(toHex(utf8(`{"gateways":["https://\u202e${long}"],"other\u200b":{"a":1},"version":1}`)));
     expect(rows).toEqual([
       ["manifest: gateways", `https://U+202E${long}`],
-      ["manifest: otherU+200B", "a 1"],
+      ['manifest: "otherU+200B", which no program reads', "a 1"],
       ["manifest: version", "1"],
     ]);
   });

@@ -60,7 +60,6 @@ def _gpu(device: Mapping[str, Any], driver: str) -> GpuInfo:
         slug=slug_of(AMD, tier),
         compute=generation,
         driver=driver,
-        ecc_enabled=None,
         processes=None if device["processes"] is None else tuple((u["pid"], u["memory"]) for u in device["processes"]),
         defects=tuple(_defects(device)),
         used_bytes=device["memory_used"],

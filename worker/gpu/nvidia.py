@@ -77,7 +77,6 @@ def _gpu(index: int, device: Mapping[str, Any], driver: str, cuda: str, part: in
         slug=slug_of(NVIDIA, tier),
         compute=compute,
         driver=driver,
-        ecc_enabled=None if device["ecc_enabled"] is None else bool(device["ecc_enabled"]),
         processes=None if processes is None else tuple((one["pid"], one["memory"]) for one in processes),
         defects=tuple(_defects(device, compute)),
         used_bytes=device["memory_used"],

@@ -60,7 +60,6 @@ def _device(pynvml: Any, index: int) -> dict[str, Any]:
         "memory_used": _count(getattr(memory, "used", None)),
         "compute": _counts(ask("nvmlDeviceGetCudaComputeCapability", handle), 2),
         "mig": _first(_counts(ask("nvmlDeviceGetMigMode", handle), 2)),
-        "ecc_enabled": _first(_counts(ask("nvmlDeviceGetEccMode", handle), 2)),
         "ecc_uncorrected": _count(ask("nvmlDeviceGetTotalEccErrors", handle, uncorrected, volatile)),
         "remapped_rows": _counts(ask("nvmlDeviceGetRemappedRows", handle), 4),
         "power_limit_mw": _count(ask("nvmlDeviceGetEnforcedPowerLimit", handle)) or None,

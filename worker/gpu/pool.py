@@ -132,15 +132,18 @@ class Pool:
         trial: Callable[[Device], str] = lambda gpu: "",
         locks: Locks | None = None,
         clock: Callable[[], float] = time.monotonic,
+        patience: float = 0.0,
     ) -> None:
         """`offered` says what a GPU that is here lacks of what the offer promises, "" for nothing, None for one that no
         job is to have. `named` are those that must be here; without a `probe` there are none. `trial` gives a GPU to a
-        sandbox and says what is wrong with that."""
+        sandbox and says what is wrong with that. `patience` are the seconds for which somebody else may have one that
+        is to be lent: a benchmark has it for some."""
         self._probe = probe
         self._offered = offered
         self._locks = locks
         self._trial = trial
         self._clock = clock
+        self._patience = patience
         self._changing = threading.Lock()
         self._looking = threading.Lock()
         self._begun = 0
@@ -215,9 +218,7 @@ class Pool:
         well."""
         if count:
             self.look()
-        with self._changing:
-            taken = self._take(count, tier)
-            self._lent |= dict.fromkeys(taken.uuids, taken)
+        taken = self._taken(count, tier)
         try:
             yield taken
         finally:
@@ -227,6 +228,22 @@ class Pool:
                     self._suspects.pop(uuid, None)
                     self._released.add(uuid)
                     self._release(uuid)
+
+    def _taken(self, count: int, tier: int | None) -> Lent:
+        """Take GPUs, as soon as who has them for a moment gives them back. Raises NoGpuError."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                with self._changing:
+                    taken = self._take(count, tier)
+                    self._lent |= dict.fromkeys(taken.uuids, taken)
+                    return taken
+            except NoGpuError:
+                busy = any(one.fault is Fault.BUSY for one in self._seen.values())
+                if not busy or time.monotonic() >= until:
+                    raise
+            time.sleep(1.0)
+            self.look()
 
     # ---- the look ----
 

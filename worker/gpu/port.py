@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from hearth.protocol.gpu_tiers import Vendor
+from hearth.protocol.gpu_tiers import NVIDIA, Vendor
 
 UNKNOWN: Final = "its model is not in the table: jobs that name a model pass it by; a later release may know it"
 
@@ -50,7 +50,7 @@ class GpuInfo:
     """Describe one GPU. `defects` are reasons not to give it to a job that are its own; `processes` use it, None where
     nobody can say.
 
-    What the driver does not say is None, or a defect where a job depends on it: never a zero.
+    What the driver does not say is None, or a defect where a job depends on it: a zero has a defect beside it.
     """
 
     index: int
@@ -63,7 +63,6 @@ class GpuInfo:
     slug: str
     compute: tuple[int, ...]
     driver: str
-    ecc_enabled: bool | None
     processes: tuple[tuple[int | None, int | None], ...] | None
     """The id and the memory of each; None where nobody says."""
     defects: tuple[str, ...]
@@ -118,6 +117,8 @@ class GpuProbe:
     """Whether this machine has no driver, so that nobody expects a GPU."""
     lost: tuple[tuple[int, str], ...] = ()
     """The GPUs that did not answer: their indices, and what the driver said."""
+    vendor: Vendor = NVIDIA
+    """Whose driver was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Looks:
     def probe(self) -> GpuProbe:
         """Return what there is now; never raises because there is none, or because the driver does not answer."""
         with self._lock:
-            return self._driver.parse(self._ask())
+            return replace(self._driver.parse(self._ask()), vendor=self._driver.vendor)
 
     def _ask(self) -> Mapping[str, Any]:
         if self._held is not None and self._held.poll() is None:

@@ -226,14 +226,18 @@ class DockerRuntime:
     def run_archive(self, archive: bytes, request: RunRequest) -> RunResult:
         """Run a unit in an image made of a tar archive, with every flag of a pulled one, and remove the image.
 
-        For a machine's self-test, which needs no registry.
+        For programs of ours, which need no registry. What a process that was killed left of the same unit goes, too.
         """
         from docker.errors import DockerException
         from requests.exceptions import RequestException
 
+        name = f"hearth-{request.unit.lower()}"
         try:
             with self._connect() as api:
-                image = str(json.loads(api.import_image_from_data(archive).splitlines()[-1])["status"])
+                with suppress(DockerException):
+                    api.remove_image(name, force=True)
+                told = api.import_image_from_data(archive, repository=name)
+                image = str(json.loads(told.splitlines()[-1])["status"])
                 try:
                     return self._run(replace(request, image=image), guest_env(request), threading.Event(), None)
                 finally:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from hearth.base.text import brief
 
@@ -39,17 +40,16 @@ def said_by(market: Market, nodes: Iterable[NodeId]) -> dict[NodeId, NodeSays]:
 
 
 def in_words(said: NodeSays | None) -> str:
-    """Return the GPUs that a node says it has: "2 x NVIDIA L4 22 GiB, driver 570.133", "-" for none."""
+    """Return the GPUs that a node says it has, "-" for none: `2 x "NVIDIA L4" 22 GiB, driver "570.133", 121 TFLOP/s,
+    300 GB/s`."""
     if said is None:
         return "-"
     kinds: dict[tuple[str, int, str], list[SaidFigures | None]] = {}
     for one in said["gpus"]:
         kinds.setdefault((one["name"], one["vram_gib"], one["driver"]), []).append(one["measured"])
     told = [
-        f"{len(measured)} x {_name(name)} {size} GiB"
-        + (f", driver {_name(driver)}" if driver else "")
-        + _least(measured)
-        for (name, size, driver), measured in kinds.items()
+        f"{len(figures)} x {_name(name)} {size} GiB" + (f", driver {_name(driver)}" if driver else "") + _least(figures)
+        for (name, size, driver), figures in kinds.items()
     ]
     return brief("; ".join(told), MOST_SHOWN) or "-"
 
@@ -59,41 +59,27 @@ def _least(measured: Sequence[SaidFigures | None]) -> str:
     found = [one for one in measured if one is not None]
     if len(found) < len(measured):
         return ""
-    halves = [one["half_gflops"] for one in found if one["half_gflops"] is not None]
-    half = f", {_tera(min(halves))}" if len(halves) == len(found) else ""
-    return f"{half}, {_giga(min(one['memory_mb_s'] for one in found))}"
+    half, memory = min(one["half_gflops"] for one in found), min(one["memory_mb_s"] for one in found)
+    return f", {_thousands(half)} TFLOP/s, {_thousands(memory)} GB/s"
 
 
 def figures_in_words(figures: Figures) -> str:
     """Return what was measured of a GPU: "150 TFLOP/s, 950 GB/s, 25 GB/s from the host, 23.6 GiB on 2026-11-30"."""
-    half = "no units for matrices" if figures.half_gflops is None else _tera(figures.half_gflops)
-    rates = f"{half}, {_giga(figures.memory_mb_s)}, {_giga(figures.from_host_mb_s)} from the host"
+    half, memory, host = map(_thousands, (figures.half_gflops, figures.memory_mb_s, figures.from_host_mb_s))
     day = datetime.fromtimestamp(figures.at, UTC).date()
-    return f"{rates}, {figures.memory_mib / 1024:.1f} GiB on {day}"
+    return f"{half} TFLOP/s, {memory} GB/s, {host} GB/s from the host, {figures.memory_mib / 1024:.1f} GiB on {day}"
 
 
-def _tera(gflops: int) -> str:
-    return f"{gflops / 1_000:.3g} TFLOP/s" if gflops < 10**6 else f"{gflops // 1_000} TFLOP/s"
-
-
-def _giga(mb_s: int) -> str:
-    return f"{mb_s / 1_000:.3g} GB/s" if mb_s < 10**6 else f"{mb_s // 1_000} GB/s"
+def _thousands(count: int) -> str:
+    """Return a count in thousands, with three digits at least."""
+    return f"{count / 1_000:.0f}" if count >= 99_950 else f"{count / 1_000:.3g}"
 
 
 def _said(gpu: ListedGpu) -> SaidGpu:
-    figures = gpu.measured
-    measured: SaidFigures | None = None
-    if figures is not None:
-        measured = {
-            "at": figures.at,
-            "memory_mib": figures.memory_mib,
-            "from_host_mb_s": figures.from_host_mb_s,
-            "memory_mb_s": figures.memory_mb_s,
-            "half_gflops": figures.half_gflops,
-        }
+    measured = None if gpu.measured is None else cast("SaidFigures", asdict(gpu.measured))
     return {"name": gpu.name, "driver": gpu.driver, "vram_gib": gpu.vram_gib, "measured": measured}
 
 
 def _name(said: str) -> str:
-    """Return a name without what separates ours."""
-    return said.replace(",", " ").replace(";", " ") or "a GPU"
+    """Return a stranger's name in quotes, without what would end them."""
+    return '"' + said.replace('"', " ") + '"' if said else "a GPU"

@@ -13,6 +13,7 @@ export interface Manifest {
   readonly document: Hex;
 }
 
+const KEYS = new Set(["version", "software", "country", "gpus", "gateways"]);
 const PLACES = 4;
 // Ends of an object that are tried: a manifest is followed by little.
 const ENDS = 256;
@@ -45,7 +46,8 @@ export function manifestRows(document: Hex): (readonly [string, string])[] | und
   return told && Object.entries(told).flatMap(([key, value]) => {
     const values = Array.isArray(value) && value.length > 0 ? value : [value];
     return values.map((one, place) => {
-      const name = values.length === 1 ? key : `${key} ${place + 1}`;
+      const named = KEYS.has(key) ? key : `${JSON.stringify(key)}, which no program reads`;
+      const name = values.length === 1 ? named : `${named} ${place + 1}`;
       return [`manifest: ${shownLine(name, Number.POSITIVE_INFINITY)}`, shownLine(inWords(one), Number.POSITIVE_INFINITY)] as const;
     });
   });
