@@ -26,14 +26,14 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     """Check driver, each GPU of the machine, how they are shared out, and the container toolkit."""
     if settings.offer.gpus == "none":
         return [Check("gpu", Level.PASS, "not offered")]
-    found = probing.probe(settings.offer.gpu_names)
-    named = settings.offer.gpus != "all"
+    wish = settings.offer.gpu_names
+    found = probing.probe(wish)
     if not found.gpus and not found.lost:
-        if not found.absent or named:
-            level, fix = Level.FAIL if named else Level.WARN, 'mend the driver, or set offer.gpus = "none"'
+        if not found.absent or wish:
+            level, fix = Level.FAIL if wish else Level.WARN, 'mend the driver, or set offer.gpus = "none"'
             return [Check("gpu", level, found.reason, fix)]
         return [Check("gpu", Level.PASS, f"none is offered: {found.reason}")]
-    lent, wish = lent_gpus(settings.home), settings.offer.gpu_names
+    lent = lent_gpus(settings.home)
     rows = rows_of(found, lent, wish, settings.home)
     gone = sorted(set(wish) - {item.uuid for item in found.gpus})
     rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
@@ -122,7 +122,7 @@ def _look_at_shares(settings: Settings, usable: Sequence[GpuInfo]) -> list[Check
         least = min(chosen, key=lambda one: one.tier)
         text = f"every slot is offered as {least.slug}, the least of its {len(chosen)} GPUs"
         rows.append(Check("gpu kinds", Level.WARN, text, "a worker for each kind, with offer.gpus, earns more"))
-    per_slot = wish.gpus_per_slot if wish.gpus_per_slot is not None else len(chosen) // wish.slots
+    per_slot = wish.gpus_of_slot(len(chosen))
     idle = len(chosen) - per_slot * wish.slots
     if per_slot and idle > 0:
         text = f"{wish.slots} x {per_slot} GPUs are offered, and {idle} of {len(chosen)} stay idle"

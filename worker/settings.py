@@ -140,6 +140,10 @@ class OfferSettings(Section):
         """Return the GPUs that are named, none where all or none are offered."""
         return self.gpus if isinstance(self.gpus, tuple) else ()
 
+    def gpus_of_slot(self, gpus: int) -> int:
+        """Return how many of so many GPUs each slot has."""
+        return self.gpus_per_slot if self.gpus_per_slot is not None else gpus // self.slots
+
     @field_validator("country")
     @classmethod
     def _known(cls, text: str) -> str:
@@ -541,7 +545,7 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
     """
     wish, slots = settings.offer, settings.offer.slots
     gpus = machine.gpus
-    per_slot = wish.gpus_per_slot if wish.gpus_per_slot is not None else len(gpus) // slots
+    per_slot = wish.gpus_of_slot(len(gpus))
     if per_slot * slots > len(gpus):
         raise _refuse("offer.gpus_per_slot", f"{slots} slots of {per_slot} GPUs, and there are {len(gpus)}")
     if per_slot == 0 and gpus and wish.gpus_per_slot is None:

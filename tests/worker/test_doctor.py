@@ -60,9 +60,7 @@ A, B = "GPU-aaaa", "GPU-bbbb"
 
 
 def card(uuid: str, *, vram: int = 24, tier: int = 30, problems: tuple[str, ...] = ()) -> GpuInfo:
-    return GpuInfo(
-        0, "NVIDIA X", device_of(uuid), NVIDIA, vram << 30, vram, tier, "x", (8, 9), "570", None, (), problems
-    )
+    return GpuInfo(0, "NVIDIA X", device_of(uuid), NVIDIA, vram << 30, vram, tier, (8, 9), "570", (), problems)
 
 
 def told(tmp_path: Path, **changes: Any) -> settings.Settings:

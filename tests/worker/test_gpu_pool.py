@@ -33,8 +33,8 @@ GIB = 1 << 30
 
 def gpu(number: int) -> GpuInfo:
     """Return an RTX 4090 of this machine, which is well."""
-    values = ("RTX 4090", device_of(UUIDS[number]), NVIDIA, 24 * GIB, 24, 472, "rtx-4090", (8, 9), "570.1")
-    return GpuInfo(number, *values, ecc_enabled=None, processes=(), defects=(), used_bytes=GIB, cuda="12.8")
+    values = ("RTX 4090", device_of(UUIDS[number]), NVIDIA, 24 * GIB, 24, 472, (8, 9), "570.1")
+    return GpuInfo(number, *values, processes=(), defects=(), used_bytes=GIB, cuda="12.8")
 
 
 @dataclass

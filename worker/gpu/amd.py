@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hearth.protocol.gpu_tiers import AMD, find_model, slug_of, tier_of, vram_gib
+from hearth.protocol.gpu_tiers import AMD, find_model, tier_of, vram_gib
 from hearth.protocol.units import format_size
 from worker.gpu.port import UNKNOWN, Device, Driver, GpuInfo, GpuProbe
 
@@ -57,7 +57,6 @@ def _gpu(device: Mapping[str, Any], driver: str) -> GpuInfo:
         vram_bytes=device["memory_total"],
         vram_gib=vram_gib(max(0, device["memory_total"] - shown)),
         tier=tier,
-        slug=slug_of(AMD, tier),
         compute=generation,
         driver=driver,
         processes=None if device["processes"] is None else tuple((u["pid"], u["memory"]) for u in device["processes"]),

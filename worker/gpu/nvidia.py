@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from hearth.protocol.gpu_tiers import NVIDIA, OTHER_TIER, find_model, is_part, slug_of, tier_of, vram_gib
+from hearth.protocol.gpu_tiers import NVIDIA, OTHER_TIER, find_model, is_part, tier_of, vram_gib
 from hearth.protocol.units import format_size
 from worker.gpu.port import UNKNOWN, Device, Driver, GpuInfo, GpuProbe
 
@@ -74,7 +74,6 @@ def _gpu(index: int, device: Mapping[str, Any], driver: str, cuda: str, part: in
         vram_bytes=device["memory_total"] or 0,
         vram_gib=size,
         tier=tier,
-        slug=slug_of(NVIDIA, tier),
         compute=compute,
         driver=driver,
         processes=None if processes is None else tuple((one["pid"], one["memory"]) for one in processes),

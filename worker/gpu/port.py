@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from hearth.protocol.gpu_tiers import NVIDIA, Vendor
+from hearth.protocol.gpu_tiers import NVIDIA, Vendor, slug_of
 
 UNKNOWN: Final = "its model is not in the table: jobs that name a model pass it by; a later release may know it"
 
@@ -60,7 +60,6 @@ class GpuInfo:
     vram_bytes: int
     vram_gib: int
     tier: int
-    slug: str
     compute: tuple[int, ...]
     driver: str
     processes: tuple[tuple[int | None, int | None], ...] | None
@@ -75,6 +74,11 @@ class GpuInfo:
     """The place of a MIG slice in its GPU, None for a whole one."""
     remarks: tuple[str, ...] = ()
     """What its owner could do better, though jobs may have it."""
+
+    @property
+    def slug(self) -> str:
+        """Return what job files call its tier."""
+        return slug_of(self.vendor, self.tier)
 
     @property
     def label(self) -> str:

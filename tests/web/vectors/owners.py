@@ -142,9 +142,7 @@ def _gpu(wish: Mapping[str, Any], index: int) -> GpuInfo:
     slug, size = wish["model"], int(wish["vram"])
     vendor = vendor_of_slug(slug)
     assert vendor is not None
-    return GpuInfo(
-        index, slug, device_of(f"GPU-{index}"), vendor, size * GIB, size, TIERS[slug], slug, (9, 0), "1", None, (), ()
-    )
+    return GpuInfo(index, slug, device_of(f"GPU-{index}"), vendor, size * GIB, size, TIERS[slug], (9, 0), "1", (), ())
 
 
 def _manifest(random: Random) -> dict[str, Any]:
