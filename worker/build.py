@@ -46,9 +46,10 @@ from worker.decide import Config, TrustedJudge
 from worker.disk import Disk
 from worker.gateway import serving, store_manifest
 from worker.gpu import probing
-from worker.gpu.figures import lacking_figures
+from worker.gpu.figures import lacking_figures, measured_now
 from worker.gpu.locks import Locks
 from worker.gpu.pool import Pool
+from worker.gpu.port import GpuInfo
 from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
 from worker.loop import Told, Worker
@@ -451,6 +452,12 @@ def executor_of(
     return Executor(means, disk=disk)
 
 
+def _lack_of(settings: Settings, node: Node, gpu: GpuInfo) -> str | None:
+    """Say what keeps a GPU from jobs, as `promised_gpu`; so does what a benchmark found of it."""
+    lack, measured = promised_gpu(settings.offer, node.offer, gpu), measured_now(gpu, settings.home)
+    return lack if lack is None or measured is None else "; ".join(filter(None, (lack, measured.why)))
+
+
 PATIENCE_SECONDS: Final = 20.0
 """How long a benchmark, or another worker's job that ends, may have a GPU that a job of this one is to get."""
 
@@ -464,7 +471,7 @@ def pool_of(settings: Settings, node: Node, runtimes: Mapping[str, Runtime]) -> 
     vendor = vendor_of(node.offer.runtimes) or NVIDIA
     pool = Pool(
         partial(probing.probe_of, vendor),
-        offered=partial(promised_gpu, settings.offer, node.offer),
+        offered=partial(_lack_of, settings, node),
         named=settings.offer.gpu_names,
         trial=engine.try_gpu if engine is not None else lambda gpu: "",
         locks=Locks(),

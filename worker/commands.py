@@ -125,10 +125,11 @@ def worker_doctor(run: Run, config: Path, everything: bool) -> int:
 
 
 @worker.command("selftest", cls=Leaf)
-@click.option("--config", type=FILE, help="A worker.toml, whose container engine is tried; by default the system's.")
-def worker_selftest(run: Run, config: Path | None) -> int:
-    """Run a real program in each runtime of this machine."""
-    return _show_checks(run, selftest(config))
+@_CONFIG
+def worker_selftest(run: Run, config: Path) -> int:
+    """Run a real program in each runtime of this machine; without a worker.toml in the system's container engine."""
+    named = click.get_current_context().get_parameter_source("config") is not ParameterSource.DEFAULT
+    return _show_checks(run, selftest(_provider(run, config).settings if named or config.exists() else None))
 
 
 @worker.command("benchmark", cls=Leaf)
@@ -150,15 +151,17 @@ def worker_benchmark(run: Run, config: Path) -> int:
 @click.option("--home", type=click.Path(file_okay=False, path_type=Path), help="The worker's state folder.")
 @click.option("--slots", type=click.IntRange(1, 63), default=1, show_default=True, help="How many jobs at once.")
 @click.option("--runtimes", metavar="A,B", help="wasm, docker or both; by default what works here.")
-@click.option("--gpus", type=click.Choice(["all", "none"]), default="all", show_default=True)
+@click.option("--gpus", metavar="A,B", default="all", show_default=True, help="all, none, or names: nvidia-smi -L.")
 @click.option("--cores", type=click.IntRange(1, 1023), help="Cores of a slot.")
 @click.option("--memory", metavar="SIZE", help="Memory of a slot.")
 @click.option("--disk", metavar="SIZE", help="Disk of a slot.")
 @click.option("--listen", metavar="HOST:PORT", help="Where metrics are served; empty for nowhere.")
-def worker_init(run: Run, config: Path, runtimes: str | None, **options: Any) -> None:
+def worker_init(run: Run, config: Path, runtimes: str | None, gpus: str, **options: Any) -> None:
     """Write worker.toml for this machine and this account's key."""
     chosen = tuple(part.strip() for part in runtimes.split(",")) if runtimes else ()
-    report = write_settings(run.client, config, runtimes=chosen, **options)
+    names = tuple(part.strip() for part in gpus.split(","))
+    chosen_gpus = gpus if gpus in ("all", "none") else names
+    report = write_settings(run.client, config, runtimes=chosen, gpus=chosen_gpus, **options)
     run.out.emit(
         report,
         lambda: [f"wrote {report['config']} for {report['operator']}", f"  next: {report['next']}"],

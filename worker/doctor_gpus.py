@@ -20,6 +20,7 @@ from worker.settings import Settings
 from worker.status import lent_gpus
 
 MEND_NAMES: Final = f"mend offer.gpus in worker.toml; {' or '.join(one.listing for one in probing.DRIVERS)} shows them"
+LOST: Final = "a GPU here does not answer, and may be this one: restart this machine"
 
 
 def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
@@ -36,7 +37,10 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
     lent = lent_gpus(settings.home)
     rows = rows_of(found, lent, wish, settings.home)
     gone = sorted(set(wish) - {item.uuid for item in found.gpus})
-    rows += [Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", MEND_NAMES) for uuid in gone]
+    rows += [
+        Check(f"gpu {uuid}", Level.FAIL, "it is not on this machine, or lost", LOST if found.lost else MEND_NAMES)
+        for uuid in gone
+    ]
     usable = [one for one in found.gpus if not one.problems_but(lent)]
     rows += _look_at_shares(settings, usable)
     toolkit = [_look_at_toolkit(chain_id)] if found.vendor is NVIDIA else []
@@ -71,7 +75,7 @@ def _look_at_toolkit(chain_id: int) -> Check:
     name, tool = "nvidia-container-toolkit", shutil.which("nvidia-ctk")
     if tool is None:
         fix = f"install nvidia-container-toolkit {oci.TOOLKIT_MINIMUM}"
-        return Check(name, Level.WARN, "nvidia-ctk is not here: no GPU in docker", fix)
+        return Check(name, Level.WARN, "nvidia-ctk is not on PATH here: nobody can see whether it is too old", fix)
     try:
         said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.SubprocessError) as failed:
@@ -121,7 +125,9 @@ def _look_at_shares(settings: Settings, usable: Sequence[GpuInfo]) -> list[Check
     if len({(one.tier, one.vram_gib) for one in chosen}) > 1:
         least = min(chosen, key=lambda one: one.tier)
         text = f"every slot is offered as {least.slug}, the least of its {len(chosen)} GPUs"
-        rows.append(Check("gpu kinds", Level.WARN, text, "a worker for each kind, with offer.gpus, earns more"))
+        better = [one.uuid for one in chosen if one.tier != least.tier or one.vram_gib != least.vram_gib]
+        fix = f"a worker for each kind earns more: offer.gpus = {list(better)} in a second worker.toml"
+        rows.append(Check("gpu kinds", Level.WARN, text, fix))
     per_slot = wish.gpus_of_slot(len(chosen))
     idle = len(chosen) - per_slot * wish.slots
     if per_slot and idle > 0:

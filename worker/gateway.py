@@ -76,11 +76,12 @@ def own_store(settings: Settings) -> Store:
 
 def manifest_of(settings: Settings) -> Manifest:
     """Return what this machine says of itself, by its settings and what is in it now."""
-    found = () if settings.offer.gpus == "none" else probing.probe(settings.offer.gpu_names).gpus
+    named = settings.offer.gpu_names
+    found = () if settings.offer.gpus == "none" else probing.probe(named).gpus
     return Manifest(
         software=f"hearth {__version__}",
         country=settings.offer.country,
-        gpus=tuple(_listed(one, settings.home) for one in found if one.vram_gib),
+        gpus=tuple(_listed(one, settings.home) for one in found if one.vram_gib and (not named or one.uuid in named)),
         gateways=settings.gateway.urls,
     )
 

@@ -348,11 +348,15 @@ class Provider:
     # ---- the process ----
 
     def start(self) -> None:
-        """Run the worker in this process until it is told to stop."""
+        """Run the worker in this process until it is told to stop. Raises UsageError for a dry run."""
         from hearth.daemon.logs import configure_logs
         from hearth.daemon.loop import harden
         from worker.__main__ import start
 
+        if self.session.dry_run:
+            raise UsageError(
+                "a worker that sends nothing holds no lease: it has no dry run", hint="hearth worker doctor"
+            )
         self._require_asked()
         configure_logs(False)
         harden()
@@ -575,26 +579,28 @@ class Provider:
         }
 
 
-def selftest(config: AnyPath | None = None) -> Selftest:
+def selftest(settings: Settings | None = None) -> Selftest:
     """Run a real program in each runtime of this machine, end to end through its sandbox, and check it.
 
-    Without a worker.toml the container engine is the default one. Raises ConfigError.
+    Without settings the container engine is the default one, and every GPU is tried. Raises ConfigError.
     """
     from worker.gpu import probing
+    from worker.runtimes.base import Check, Level
     from worker.runtimes.docker import DockerRuntime
     from worker.selftest import selftest as run_all
     from worker.selftest import try_gpus
-    from worker.settings import docker_of, load
+    from worker.settings import docker_of
     from worker.status import lent_gpus
 
-    settings = None if config is None else load(path_of(config))
     runtime = DockerRuntime() if settings is None else docker_of(settings)
     lent = frozenset() if settings is None else lent_gpus(settings.home)
     names = () if settings is None else settings.offer.gpu_names
-    gpus = [one for one in probing.probe(names).gpus if not one.problems_but(lent)]
-    gpus = [one for one in gpus if not names or one.uuid in names]
+    found = () if settings is not None and settings.offer.gpus == "none" else probing.probe(names).gpus
+    gpus = [one for one in found if not one.problems_but(lent) and (not names or one.uuid in names)]
     tried = try_gpus(runtime, gpus, lent) if gpus and runtime.available()[0] else []
-    rows = [_row(check) for check in (*run_all(runtime), *tried)]
+    gone = sorted(set(names) - {one.uuid for one in gpus})
+    missing = [Check(f"gpu {uuid}", Level.FAIL, "it is not here, or not fit", "hearth worker doctor") for uuid in gone]
+    rows = [_row(check) for check in (*run_all(runtime), *tried, *missing)]
     # A runtime that this machine does not have is a warning, and no failure of those that it has.
     failed = any(row["level"] == "FAIL" for row in rows)
     return {"schema": "hearth.selftest/1", "result": "FAIL" if failed else "PASS", "checks": rows}

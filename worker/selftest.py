@@ -73,8 +73,9 @@ def try_gpus(docker: DockerRuntime, gpus: Sequence[GpuInfo], lent: Collection[st
             rows.append(Check(name, Level.PASS, f"{one.name}: {held}"))
             continue
         why = docker.try_gpu(one.device)
+        fix = docker.gpu_remedy((one.device,)) or one.device.refresh
         found = f"{one.name}: a container got it, and a job's user can open it"
-        rows.append(Check(name, Level.FAIL, why, one.device.refresh) if why else Check(name, Level.PASS, found))
+        rows.append(Check(name, Level.FAIL, why, fix) if why else Check(name, Level.PASS, found))
     return rows
 
 

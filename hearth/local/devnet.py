@@ -161,9 +161,10 @@ def find_anvil(home: Path | None = None) -> Path:
         return _native(Path(named))
     lasting = home_folder(os.environ)
     for folder in (Path(__file__).parents[2], home or lasting, lasting):
-        found = folder / "node_modules" / ".bin" / "anvil"
-        if found.exists():
-            return _native(found)
+        # Not every npm links the command of a package that a package needs.
+        for found in (folder / "node_modules" / ".bin" / "anvil", folder / "node_modules" / _BINARY):
+            if found.exists():
+                return _native(found)
     on_path = shutil.which("anvil")
     if on_path:
         return _native(Path(on_path))
@@ -175,11 +176,14 @@ def find_anvil(home: Path | None = None) -> Path:
     )
 
 
+_MACHINE: Final = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+_BINARY: Final = Path("@foundry-rs", f"anvil-{platform.system().lower()}-{_MACHINE}", "bin", "anvil")
+
+
 def _native(program: Path) -> Path:
     """Return the binary behind npm's wrapper, so that the process that is stopped is the chain itself."""
     package = program.resolve().parent
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    binary = package.parent / f"anvil-{platform.system().lower()}-{machine}" / "bin" / "anvil"
+    binary = package.parents[1] / _BINARY
     return binary if package.name == "anvil" and binary.is_file() else program.resolve()
 
 

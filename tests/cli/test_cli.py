@@ -105,7 +105,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "store import": (Stored.import_file, "run.client.store.import_file("),
         "worker estimate": (Workers.estimate, "run.client.workers.estimate("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
-        "worker selftest": (selftest, "selftest(config)"),
+        "worker selftest": (selftest, "selftest("),
         "worker operator": (Provider.replace_operator, "provider.replace_operator("),
     }
     if path in single:

@@ -21,7 +21,7 @@ from tests.worker.test_doctor import told
 from worker import doctor, doctor_gpus, manage, status
 from worker.gpu import nvidia
 from worker.runtimes.base import Level
-from worker.settings import probe_offer
+from worker.settings import load, probe_offer
 
 ETH = Asset("ETH", 18)
 
@@ -45,7 +45,7 @@ def rows_of(folder: Path, **changes: Any) -> dict[str, tuple[Level, str, str]]:
 def test_look_at_gpus__two_that_are_well__a_row_each_with_what_they_are(machine: PlayedMachine, tmp_path: Path) -> None:
     rows = rows_of(tmp_path, offer__slots=2)
     assert rows == {
-        f"gpu {number}": (Level.WARN, "NVIDIA GeForce RTX 4090, 24 GiB, tier rtx-4090, 450 W", PERSISTENCE)
+        f"gpu {number}": (Level.WARN, f"NVIDIA GeForce RTX 4090, 24 GiB, tier rtx-4090, 450 W; {NOT_YET}", PERSISTENCE)
         for number in range(2)
     }
     for number in range(2):
@@ -53,6 +53,7 @@ def test_look_at_gpus__two_that_are_well__a_row_each_with_what_they_are(machine:
     assert {level for level, _, _ in rows_of(tmp_path, offer__slots=2).values()} == {Level.PASS}
 
 
+NOT_YET = "not measured with this driver: hearth worker benchmark"
 PERSISTENCE = "persistence mode is off, and each use begins slowly: nvidia-smi -pm 1"
 
 
@@ -92,7 +93,7 @@ def test_look_at_gpus__who_uses_it__is_named_and_a_job_of_ones_own_is_no_fault(
     for room in (doctor, doctor_gpus):
         monkeypatch.setattr(room, "lent_gpus", lambda home: lent)
     level, detail, _ = rows_of(tmp_path, offer__slots=1)["gpu 0"]
-    assert level is Level.PASS and detail.endswith("a job of this worker has it now")
+    assert level is Level.PASS and "; a job of this worker has it now; " in detail
     assert doctor._offer(told(tmp_path, offer__slots=1), ETH).gpu_count == 2
 
 
@@ -168,14 +169,17 @@ def settings_file(folder: Path) -> Path:
 def test_selftest__each_gpu__is_given_to_a_container_and_one_that_none_gets_fails(
     machine: PlayedMachine, tmp_path: Path
 ) -> None:
-    rows = {row["name"]: row for row in manage.selftest(settings_file(tmp_path))["checks"]}
+    mine = load(settings_file(tmp_path))
+    rows = {row["name"]: row for row in manage.selftest(mine)["checks"]}
     assert rows["gpu 0"]["level"] == rows["gpu 1"]["level"] == "PASS" and "a job's user can open it" in str(rows)
     spec = machine.spec()
     machine.publish({**spec, "devices": spec["devices"][1:]})
-    told_again = manage.selftest(settings_file(tmp_path))
+    told_again = manage.selftest(mine)
     rows = {row["name"]: row for row in told_again["checks"]}
     assert (told_again["result"], rows["gpu 0"]["level"], rows["gpu 1"]["level"]) == ("FAIL", "FAIL", "PASS")
     assert "nvidia-ctk cdi generate" in rows["gpu 0"]["fix"] and machine.cards[0].uuid in rows["gpu 0"]["detail"]
+    named = told(tmp_path, docker__host=HOST, offer__gpus=["GPU-00000000-0000-0000-0000-000000000000"])
+    assert manage.selftest(named)["checks"][-1]["detail"] == "it is not here, or not fit"
 
 
 @pytest.mark.net

@@ -18,6 +18,7 @@ from worker import selftest as subject
 from worker.runtimes import docker as docker_runtime
 from worker.runtimes.base import Level
 from worker.runtimes.docker import DockerRuntime
+from worker.settings import load
 
 HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
 UNCONFINED = "seccomp=unconfined"
@@ -55,7 +56,7 @@ def test_worker_selftest__engine_of_a_settings_file__is_the_one_tried(tmp_path: 
 
     file = tmp_path / "worker.toml"
     file.write_text(TEXT + '\n[docker]\nhost = "unix:///nowhere.sock"\n')
-    told = manage.selftest(file)
+    told = manage.selftest(load(file))
     schemas.validate(told)
     assert told["result"] == "PASS"
     assert [(row["name"], row["level"]) for row in told["checks"]] == [("wasm", "PASS"), ("docker", "WARN")]

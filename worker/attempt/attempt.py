@@ -29,7 +29,7 @@ from worker.attempt.resume import Resume
 from worker.attempt.task import Bounds, Broken, GpuRefused, OutputsLate, Task
 from worker.attempt.underway import Halt, Running, Underway
 from worker.decide import MAX_TRIES
-from worker.gpu.pool import Lent, NoGpuError, Pool
+from worker.gpu.pool import Lent, Pool
 from worker.journal import AttemptJournal, Moment
 from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs, sandbox_bytes
 
@@ -73,7 +73,8 @@ class Gathered:
 
 
 class Attempt:
-    """One attempt at a task, and how far it is (`work`). Leaves by Stopped, Refused, Broken, HearthError or OSError."""
+    """One attempt at a task, and how far it is (`work`). Leaves by Stopped, Refused, Broken, NoGpuError, HearthError or
+    OSError."""
 
     def __init__(self, means: Means, task: Task, work: Running, underway: Underway, intake: Intake) -> None:
         self._means = means
@@ -95,10 +96,7 @@ class Attempt:
         if self._folder.read_kept() is not None and upload.is_stored(self._folder.read_pins(), self._means.store):
             return None
         found = self._gather(until, kept)
-        try:
-            self._means.gpus.check(found.spec.resources.gpus, exact_tier(found.spec.resources))
-        except NoGpuError as fewer:
-            raise Broken(str(fewer)) from fewer
+        self._means.gpus.check(found.spec.resources.gpus, exact_tier(found.spec.resources))
         request = sandbox.inspection_for(task, found.spec, self._folder, label=self._means.label, until=until)
         sandbox.inspect(found.runtime, request, progress=work, stop=work.stop)
         self._resume(found.spec, until)
@@ -264,7 +262,7 @@ class Attempt:
 
     @contextmanager
     def _lent(self, need: ResolvedResources) -> Iterator[Lent]:
-        """Lend GPUs for a run, which ends where one of them fails. Raises Broken where fewer are free and well."""
+        """Lend GPUs for a run, which ends where one of them fails. Raises NoGpuError where fewer are free and well."""
         try:
             with self._means.gpus.lent(need.gpus, exact_tier(need)) as lent:
                 self._work.lent = lent
@@ -273,8 +271,6 @@ class Attempt:
                 except GpuRefused as refused:
                     lent.refuse(str(refused))
                     raise
-        except NoGpuError as fewer:
-            raise Broken(str(fewer)) from fewer
         finally:
             self._work.lent = None
 

@@ -34,7 +34,7 @@ from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Notice, Refused, 
 from worker.attempt.underway import Running, Underway
 from worker.decide import AHEAD, MAX_TRIES, Execution, LeaseKey, Stage
 from worker.disk import Disk
-from worker.gpu.pool import Pool
+from worker.gpu.pool import NoGpuError, Pool
 from worker.journal import Phase
 from worker.runtimes.base import Runtime
 
@@ -296,8 +296,9 @@ class Executor:
                 self._underway.gathered(work)
                 self.on_change()
                 begun = self._underway.await_turn(work)
-            except (Stopped, TooLate) as ended:
-                why = ended.why if isinstance(ended, TooLate) else work.why or "stopped"
+            except (Stopped, TooLate, NoGpuError) as ended:
+                # Which GPUs are well is known without this job: it is led again once they are.
+                why = work.why or "stopped" if isinstance(ended, Stopped) else str(ended)
                 log.info("gathered in vain", attempt=str(task.key), why=why)
                 with self._lock:
                     self._in_vain.add(task.key.job)
@@ -337,7 +338,7 @@ class Executor:
                 self._folders.of(key).drop_data()
         except Refused as refused:
             self._refuse(task, refused)
-        except (Broken, HearthError, OSError) as error:
+        except (Broken, NoGpuError, HearthError, OSError) as error:
             self.broken += 1
             self._break(task, work, str(error))
         except Exception as error:  # the top of a thread: a fault here must not stop other attempts

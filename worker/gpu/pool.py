@@ -133,17 +133,19 @@ class Pool:
         locks: Locks | None = None,
         clock: Callable[[], float] = time.monotonic,
         patience: float = 0.0,
+        every: float = LENT_SECONDS,
     ) -> None:
         """`offered` says what a GPU that is here lacks of what the offer promises, "" for nothing, None for one that no
         job is to have. `named` are those that must be here; without a `probe` there are none. `trial` gives a GPU to a
         sandbox and says what is wrong with that. `patience` are the seconds for which somebody else may have one that
-        is to be lent: a benchmark has it for some."""
+        is to be lent: a benchmark has it for some. `every` are those between two looks while one is lent."""
         self._probe = probe
         self._offered = offered
         self._locks = locks
         self._trial = trial
         self._clock = clock
         self._patience = patience
+        self._every = every
         self._changing = threading.Lock()
         self._looking = threading.Lock()
         self._begun = 0
@@ -251,7 +253,12 @@ class Pool:
         """Look again and again until told to stop; for a thread of its own. A trial has one besides: it may take
         minutes, and runs must be looked at meanwhile."""
         trying: threading.Thread | None = None
-        while not stop.wait(LENT_SECONDS if self._lent or self.troubles else IDLE_SECONDS):
+        looked = self._clock()
+        # A job may begin in the middle of an idle minute.
+        while not stop.wait(self._every):
+            if not (self._lent or self.troubles) and self._clock() - looked < IDLE_SECONDS:
+                continue
+            looked = self._clock()
             try:
                 self.look()
                 if self._due() and (trying is None or not trying.is_alive()):

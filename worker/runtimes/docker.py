@@ -360,6 +360,10 @@ class DockerRuntime:
         """Say why the engine gives containers no GPUs, or not all of these; "" where it may, or does not answer."""
         return self._told(lambda api: no_gpus(api.version(), api.info(), gpus)[0])
 
+    def gpu_remedy(self, gpus: Sequence[Device]) -> str:
+        """Say what its owner does about an engine that gives containers no GPUs, "" where it may."""
+        return self._told(lambda api: no_gpus(api.version(), api.info(), gpus)[1])
+
     def gpu_held(self, gpu: Device) -> str:
         """Say which container that runs has a GPU, "" for none, or where no engine answers."""
         return self._told(lambda api: held_elsewhere(api, (gpu.uuid,), ""))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hearth.market.reads import Market
     from hearth.protocol.types import NodeId
 
-MOST_SHOWN: Final = 120
+MOST_SHOWN: Final = 240
 """Characters of a line that what one node says may take."""
 SECONDS: Final = 20.0
 """How long all of them may take; what is not found by then is missing."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import resource
 import threading
 import uuid
@@ -22,7 +23,7 @@ import pytest
 
 from hearth.base.wasm_engine import engine_of
 from hearth.protocol.wasi import ENGINE_CONFIG
-from tests.kit.played_gpu import card, played_machine
+from tests.kit.played_gpu import CONTROL, card, played_machine
 from tests.worker.runtimes import engines
 from tests.worker.runtimes.engines import ENGINES, MIB, NUMPY, Kind, rules
 from tests.worker.wasm_tools import command, from_text
@@ -411,8 +412,8 @@ def gpu_sees_scratch(it: Guest) -> None:
 
 
 def gpu_sees_gpus(it: Guest) -> None:
-    assert [name for name in it.inside["devices"] if name.startswith("nvidia")] == ["nvidia1"]
-    assert set(it.inside["devices"]) <= HARMLESS | {"nvidia1"}
+    assert [name for name in it.inside["devices"] if re.fullmatch(r"nvidia\d+", name)] == ["nvidia1"]
+    assert set(it.inside["devices"]) <= HARMLESS | {"nvidia1", *CONTROL}
 
 
 def gpu_sees_environment(it: Guest) -> None:
