@@ -1067,13 +1067,15 @@ class Offers(TypedDict):
 
 
 class AskSpread(TypedDict):
-    """What live nodes ask for one GPU: a slot's ask divided by its GPUs; `middle` is by GPUs, the lower one of two.
+    """What live nodes ask for one GPU: a slot's ask divided by its GPUs; `middle` is by nodes, the lower one of two.
 
-    Rates, and their texts, are null where there is no such node.
+    `gpus` are as many as they claim, `top_owner_bps` is the share of the nodes of the owner who has most. That, rates
+    and their texts are null where there is no such node.
     """
 
     nodes: int
     owners: int
+    top_owner_bps: int | None
     gpus: int
     lowest: str | None
     lowest_text: str | None
@@ -1101,11 +1103,12 @@ class NodeEstimate(OfLogs):
     """What `gpus` GPUs of a model would earn, by the market's events of the `span` seconds from `since` to `block`.
 
     `asks` are of this model now, `better` of the same vendor's faster ones, which take the same jobs. The rest is of
-    this model: `nodes` of `owners` that offered it in the span, GPUs times seconds that their slots were there
-    (`offered_gpu_seconds`) and ran jobs of others that paid, or may yet (`busy_gpu_seconds`); `busy_bps` is its share,
-    `shared_bps` the same with these GPUs idle beside them. `rate` is what the run of one GPU paid before the fee, the
-    middle one by time of `units`, which `paid_submitters` paid `paid_owners`; `top_..._bps` is the share of the paid
-    time of the one who had most. `own_units`, which owners ran on nodes of their own, are in none of these.
+    this model: `nodes` of `owners` that offered it in the span, the seconds for which each did (`offered_seconds`),
+    and the part of them in which its GPUs ran jobs of others that paid, or may yet (`busy_seconds`); `busy_bps` is its
+    share, `shared_bps` the same with one more node, idle for the whole span. `rate` is what the run of one GPU paid
+    before the fee, the middle one by time of `units`, where no node counts for more than the middle node; these
+    `paid_submitters` paid `paid_owners`; `top_..._bps` is the share of the paid time of the one who had most.
+    `own_units`, which owners ran on nodes of their own, are in none of these.
     `coin` is what one native coin is worth, null where nobody said, `watts` those of one busy GPU and `kwh` the price
     of a kWh, null where not given. `day` and `month` (30 days) are null where there is no rate. What could not be
     measured is null, never 0; `notes` say what is missing or doubtful.
@@ -1123,8 +1126,8 @@ class NodeEstimate(OfLogs):
     better: AskSpread
     nodes: int
     owners: int
-    offered_gpu_seconds: int
-    busy_gpu_seconds: int
+    offered_seconds: int
+    busy_seconds: int
     busy_bps: int | None
     shared_bps: int | None
     rate: str | None

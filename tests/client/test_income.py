@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import HearthError
-from hearth.client.nodes.income import DAY, Costs, Lease, Offered, Past, Seen, _notes, income, middle, seen
+from hearth.client.nodes.income import DAY, Costs, Figures, Lease, Offered, Past, Seen, _notes, income, middle, seen
 from hearth.market.events import EVENTS, Settled, Started, Submitted, topic_of
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.gpu_tiers import AMD, NVIDIA, TIERS
@@ -37,19 +37,29 @@ UNITS = (Started, Submitted, Settled)
 
 def lease(**changes: Any) -> Lease:
     """A run of 100 s for 1,000 on one GPU."""
-    plain = Lease(NodeId(1), "owner", "submitter", 1, 1_000, 1_100, 1_000)
+    plain = Lease(NodeId(1), "submitter", 1, 1_000, 1_100, 1_000)
     return replace(plain, **changes)
 
 
 def past(*leases: Lease, offered: tuple[Offered, ...] = (Offered(NodeId(1), 1, 1, 0),)) -> Past:
+    """Of node 1 the owner is "owner1", and so on."""
     found = Past(market=None, vendor=NVIDIA, tier=TIER, leases=list(leases))  # type: ignore[arg-type]
     found.offered += offered
-    found.hands = {node: {"owner"} for node in (*(one.node for one in offered), *(one.node for one in leases))}
+    found.owners = {node: f"owner{node}" for node in (*(one.node for one in offered), *(one.node for one in leases))}
+    found.hands = {node: {owner} for node, owner in found.owners.items()}
     return found
 
 
 def looked(found: Past, begin: int = 0, now: int = 10_000, beat: int = 10_000) -> Seen:
     return seen(found, [build.node(1, beat=beat)], begin, now, 900)
+
+
+def asked(**changes: Any) -> Any:
+    return {"middle": str(10 * 10**6), "middle_text": "x", "owners": 0, "top_owner_bps": None, **changes}
+
+
+def noted(found: Seen, span: int = DAY, **asks: Any) -> str:
+    return "\n".join(_notes(found, asked(**asks), asked(), span))
 
 
 # ---- by hand ----
@@ -65,69 +75,129 @@ def test_income__pay_gas_and_power__are_exact() -> None:
     # 10,000 s offered, 2,500 s busy, 10 wei a second: a quarter of a day at 10 is 216,000, less 5 %.
     runs = [lease(begin=at, end=at + 500, pay=5_000) for at in range(0, 2_500, 500)]
     found = looked(past(*runs))
-    assert (found.offered, found.busy, found.begun, found.rate) == (10_000, 2_500, 5, 10 * 10**6)
+    assert (found.offered, found.busy, found.lease_gas, found.rate) == (10_000, 2_500, 5 * LEASE_GAS, 10 * 10**6)
     gas = (288 * BEAT_GAS + 5 * LEASE_GAS * 86_400 // 10_000 + 0) * 10
     assert (5 * LEASE_GAS * 86_400) % 10_000 == 0
-    got = income(found, 1, DAY, COSTS)
-    assert got == {"pay": 205_200, "gas_wei": gas, "gas": gas, "power": None, "left": 205_200 - gas}
+    assert income(found, 1, DAY, COSTS) == Figures(205_200, gas, gas, None, 205_200 - gas)
     # 500 W for a quarter of a day are 3 kWh; two of them bring twice as much, and beat once.
     two = income(found, 2, DAY, replace(COSTS, watts=500, kwh=7))
-    assert (two["pay"], two["power"]) == (410_400, 42)
-    assert two["gas"] == (288 * BEAT_GAS + 2 * 5 * LEASE_GAS * 86_400 // 10_000) * 10
-    assert two["left"] == 410_400 - two["gas"] - 42
-    assert income(found, 1, 30 * DAY, COSTS)["pay"] == 30 * 205_200
+    both = (288 * BEAT_GAS + 2 * 5 * LEASE_GAS * 86_400 // 10_000) * 10
+    assert two == Figures(410_400, both, both, 42, 410_400 - both - 42)
+    month = income(found, 1, 30 * DAY, COSTS)
+    assert month is not None and month.pay == 30 * 205_200
     # What a coin is worth nobody said: the gas is known in coin alone, and what is left is not known.
-    unknown = income(found, 1, DAY, replace(COSTS, coin=0))
-    assert (unknown["gas_wei"], unknown["gas"], unknown["left"]) == (gas, None, None)
+    assert income(found, 1, DAY, replace(COSTS, coin=0)) == Figures(205_200, gas, None, None, None)
 
 
 def test_income__nothing_was_paid_or_offered__is_unknown_and_never_zero() -> None:
-    empty = dict.fromkeys(("pay", "gas_wei", "gas", "power", "left"))
     idle = looked(past())
     assert (idle.offered, idle.busy, idle.rate) == (10_000, 0, None)
-    assert income(idle, 1, DAY, COSTS) == empty
     absent = looked(past(lease(), offered=()))
-    assert absent.offered == 0 and income(absent, 1, DAY, COSTS) == empty
+    assert absent.offered == 0
+    assert income(idle, 1, DAY, COSTS) is income(absent, 1, DAY, COSTS) is None
 
 
-def test_seen__slots_of_many_gpus__count_for_each_gpu() -> None:
+def test_seen__node_of_many_gpus__counts_once_and_is_busy_by_the_share_of_its_gpus() -> None:
+    # 16 GPUs, 8 of which ran 100 s: as if one had been busy for 50 s, and had half of a lease.
     found = looked(past(lease(gpus=8), offered=(Offered(NodeId(1), 2, 8, 0),)))
-    assert (found.offered, found.busy, found.rate) == (160_000, 800, 1_000 * 10**6 // 800)
+    assert (found.offered, found.busy, found.rate) == (10_000, 50, 1_000 * 10**6 // 800)
+    assert found.lease_gas == LEASE_GAS // 16
 
 
 def test_seen__span__is_all_that_counts() -> None:
     found = looked(past(lease(), lease(begin=0, end=999), lease(begin=9_000, end=None, pay=None)), begin=1_050)
     assert (found.offered, found.busy) == (8_950, 50 + 1_000)
-    assert (found.begun, len(found.paid)) == (1, 1)
+    assert (found.lease_gas, found.paid) == (LEASE_GAS, 1)
 
 
 def test_seen__silent_node__offers_until_it_was_taken_for_dead_and_never_where_it_never_beat() -> None:
     assert looked(past(), beat=2_000).offered == 2_900
     assert looked(past(), beat=0).offered == 0
-    ended = (Offered(NodeId(1), 1, 1, 0, 500),)
-    assert looked(past(offered=ended), beat=2_000).offered == 500
+    for end, offered in ((500, 500), (9_000, 2_900)):
+        ended = (Offered(NodeId(1), 1, 1, 0, end),)
+        assert looked(past(offered=ended), beat=2_000).offered == offered
+    # It has left, and the chain keeps no beat of it.
+    left = build.node(1, operator="0x" + "00" * 20)
+    assert seen(past(offered=ended), [left], 0, 10_000, 900).offered == 9_000
 
 
 def test_seen__owners_own_jobs__are_left_out_and_counted() -> None:
-    found = looked(past(lease(), lease(submitter="owner", pay=10**12), lease(submitter="owner", end=None, pay=None)))
-    assert (found.busy, found.own, found.rate, found.begun) == (100, 2, 10 * 10**6, 1)
+    found = looked(past(lease(), lease(submitter="owner1", pay=10**12), lease(submitter="owner1", end=None, pay=None)))
+    assert (found.busy, found.own, found.rate, found.lease_gas) == (100, 2, 10 * 10**6, LEASE_GAS)
+    assert "left out: 2" in noted(found)
 
 
-def test_notes__self_dealing_by_another_wallet__moves_no_figure_by_short_runs_and_is_named_by_long_ones() -> None:
-    honest = [lease(submitter=f"s{n}", owner=f"o{n}", node=NodeId(n)) for n in range(1, 5)]
-    short = [lease(submitter=f"fake{n}", begin=0, end=1, pay=10**15) for n in range(100)]
-    found = looked(past(*honest, *short))
-    # 100 runs of a second at an absurd price against 400 honest seconds.
-    assert found.rate == 10 * 10**6
-    asks: Any = {"middle": str(10 * 10**6), "middle_text": "x"}
-    assert not any("may be one person" in note for note in _notes(found, asks, DAY))
-    long = looked(past(*honest, lease(submitter="fake", owner="crook", begin=0, end=900, pay=10**15)))
-    assert long.rate is not None and long.rate > 10**9 * 10
-    said = "\n".join(_notes(long, asks, DAY))
-    assert "one owner's nodes had 69 %" in said and "one submitter's jobs had 69 %" in said
-    assert "a run paid more than such nodes ask now" in said
-    alone = "\n".join(_notes(looked(past(lease())), asks, DAY - 1))
+# ---- one node that lies, among honest ones ----
+
+
+HONEST = range(1, 11)
+CROOK = NodeId(99)
+
+
+def honest(*more: Lease, offered: tuple[Offered, ...] = (), seconds: int = 1_000) -> Seen:
+    """Ten nodes that offered one GPU for 10,000 s, ran one job of `seconds`, and were paid 10 wei a second."""
+    jobs = [lease(node=NodeId(n), submitter=f"s{n}", begin=0, end=seconds, pay=10 * seconds) for n in HONEST]
+    return looked(past(*jobs, *more, offered=(*(Offered(NodeId(n), 1, 1, 0) for n in HONEST), *offered)))
+
+
+@pytest.mark.parametrize("size", [1, 63])
+def test_seen__a_node_claims_many_slots_and_gpus__counts_as_one_node(size: int) -> None:
+    claims = (Offered(CROOK, size, size, 0),)
+    idle = honest(offered=claims)
+    assert (idle.nodes, idle.offered, idle.busy) == (11, 110_000, 10_000)
+    full = [lease(node=CROOK, gpus=size, begin=0, end=10_000, pay=1, submitter="wallet") for _ in range(size)]
+    busy = honest(*full, offered=claims)
+    assert (busy.offered, busy.busy, busy.rate) == (110_000, 20_000, 10 * 10**6)
+
+
+def test_seen__lease_outlives_what_its_node_offered__is_busy_for_no_longer() -> None:
+    for gpus, slots in ((1, 1), (63, 1), (63, 63)):
+        found = honest(lease(node=CROOK, gpus=gpus, begin=0, end=None), offered=(Offered(CROOK, slots, gpus, 0, 10),))
+        assert found.offered == 100_010 and 10_000 <= found.busy <= 10_010
+
+
+def test_seen__nodes_with_absurd_pay__move_no_rate_unless_they_are_more_than_half() -> None:
+    def fakes(count: int, **changes: Any) -> list[Lease]:
+        return [lease(node=NodeId(100 + n), submitter=f"w{n}", begin=0, **changes) for n in range(count)]
+
+    assert honest().rate == 10 * 10**6
+    for count in (3, 9):
+        assert honest(*fakes(count, gpus=63, end=1_000, pay=10**9 * 63)).rate == 10 * 10**6
+        assert honest(*fakes(count, end=9_000, pay=10**15)).rate == 10 * 10**6
+        assert honest(*fakes(count, end=1, pay=10**15)).rate == 10 * 10**6
+    # A submitter's address costs nothing, so none is weighed by: a thousand of them have one node between them.
+    wallets = [lease(node=CROOK, submitter=f"w{n}", begin=0, end=900, pay=10**15) for n in range(1_000)]
+    assert honest(*wallets).rate == 10 * 10**6
+    rate = honest(*fakes(11, end=1_000, pay=10**9)).rate
+    assert rate == 10**9 // 1_000 * 10**6
+
+
+def test_seen__many_short_runs__a_node_costs_no_more_gas_than_the_middle_one() -> None:
+    short = [lease(node=CROOK, submitter="wallet", begin=0, end=1, pay=1) for _ in range(1_000)]
+    found = honest(*short, offered=(Offered(CROOK, 1, 1, 0),))
+    assert (honest().lease_gas, found.lease_gas, found.rate) == (10 * LEASE_GAS, 11 * LEASE_GAS, 10 * 10**6)
+
+
+def test_notes__one_who_has_more_than_half__is_named() -> None:
+    assert noted(honest()) == ""
+    long = honest(lease(node=CROOK, submitter="wallet", begin=0, end=20_000), offered=(Offered(CROOK, 1, 1, 0),))
+    assert noted(long).splitlines() == [
+        "one owner's nodes had 66 % of the time that was paid",
+        "one submitter's jobs had 66 % of the time that was paid",
+    ]
+    many = past(lease(), lease(node=NodeId(2)), offered=tuple(Offered(NodeId(n), 1, 1, 0) for n in range(1, 11)))
+    many.owners |= {NodeId(n): "big" for n in range(3, 11)}
+    assert "one owner's nodes had 80 % of the time that was offered" in noted(looked(many))
+    assert "one owner had 90 % of the nodes that ask now" in noted(honest(), owners=2, top_owner_bps=9_000)
+    assert "had" not in noted(honest(), owners=1, top_owner_bps=10_000)
+    better = _notes(honest(), asked(), asked(owners=2, top_owner_bps=6_600), DAY)
+    assert better == ["one owner had 66 % of the nodes with better GPUs"]
+
+
+def test_notes__few_made_it_or_it_is_above_the_asks__is_said() -> None:
+    alone = noted(looked(past(lease())), DAY - 1)
     assert "(1 and 1)" in alone and "less than a day" in alone and "had 100 %" not in alone
+    assert "a run paid more than such nodes ask now" in noted(honest(), middle=str(10**7 - 1))
 
 
 # ---- strangers' logs ----
@@ -160,6 +230,16 @@ def test_past__node_that_changes_and_leaves__offers_what_it_had_when_it_had_it()
     ((node, vendors),) = ((one.node, one.end) for one in market.past(AMD).offered)
     assert (node, vendors) == (3, None)
     assert not market.past(tier=TIER + 1).offered
+
+
+def test_past__node_changes_hands__is_its_last_owners_alone() -> None:
+    market, owners = Logs(), [f"0x{n:040x}" for n in range(1, 4)]
+    card = pack_offer(CARDS)
+    market.mine("NodeRegistered", node=3, owner=owners[0], operator=owners[0], offer=card)
+    for owner in owners[1:]:
+        market.mine("OwnerChanged", node=3, owner=owner)
+    found = market.past()
+    assert found.owners == {3: owners[-1]} and found.hands == {3: set(owners)}
 
 
 def test_past__lost_returned_and_rejected_leases__are_no_busy_time_and_no_pay() -> None:
@@ -236,10 +316,11 @@ def test_estimate__jobs_that_ran__is_exact_on_the_real_contracts(market: RealMar
     assert paid[0][0] >= 100 and own[0] >= 70
     assert (report["gpu"], report["gpus"], report["units"], report["own_units"]) == (CARD, 3, 2, 1)
     assert (report["paid_owners"], report["paid_submitters"], report["nodes"], report["owners"]) == (1, 2, 2, 2)
-    assert report["rate"] == str(ASK) and report["busy_gpu_seconds"] == ran
+    assert report["rate"] == str(ASK) and report["busy_seconds"] == ran // 2
     assert report["asks"] == {
         "nodes": 2,
         "owners": 2,
+        "top_owner_bps": 5_000,
         "gpus": 4,
         "lowest": str(ASK),
         "middle": str(ASK),
@@ -247,15 +328,16 @@ def test_estimate__jobs_that_ran__is_exact_on_the_real_contracts(market: RealMar
         "middle_text": "0.09 ETH/h",
     }
     assert (report["better"]["nodes"], report["better"]["gpus"]) == (1, 4)
-    offered, day = report["offered_gpu_seconds"], report["day"]
-    assert day is not None and 3 * report["span"] < offered < 4 * report["span"]
-    assert report["busy_bps"] == ran * 10_000 // offered
-    assert report["shared_bps"] == ran * 10_000 // (offered + 3 * report["span"])
-    pay = ASK * 3 * ran * DAY // (10**6 * offered)
+    # One of two nodes was busy, with one of its two slots.
+    offered, busy, day = report["offered_seconds"], ran // 2, report["day"]
+    assert day is not None and 3 * report["span"] < 2 * offered < 4 * report["span"]
+    assert report["busy_bps"] == busy * 10_000 // offered
+    assert report["shared_bps"] == busy * 10_000 // (offered + report["span"])
+    pay = ASK * 3 * busy * DAY // (10**6 * offered)
     assert int(day["pay"]) == pay - pay * world.policy.fee_bps // 10_000
     price = market.chain.fees().price
-    gas = (DAY * 3 // 900 * BEAT_GAS + -(-LEASE_GAS * 2 * 3 * DAY // offered)) * price
-    power = -(-(10**15) * 500 * 3 * ran * DAY // (3_600_000 * offered))
+    gas = (DAY * 3 // 900 * BEAT_GAS + -(-LEASE_GAS * 3 * DAY // offered)) * price
+    power = -(-(10**15) * 500 * 3 * busy * DAY // (3_600_000 * offered))
     assert (day["gas_wei"], day["gas"], day["power"]) == (str(gas), str(gas), str(power))
     assert day["left"] == str(int(day["pay"]) - gas - power)
     assert "units that owners ran on nodes of their own are left out: 1" in report["notes"]
@@ -275,6 +357,52 @@ def test_estimate__no_node_or_no_job__has_no_figure_and_says_so(market: RealMark
     # Another vendor's card of the same key, or a better one of ours, is not this one.
     assert market.client.workers.estimate("mi210")["nodes"] == 0
     assert market.client.workers.estimate("rtx-3060")["better"]["nodes"] == 1
+
+
+def test_estimate__one_node_lies_on_the_real_contracts__moves_it_no_more_than_one_node(market: RealMarket) -> None:
+    world, dev = market.world, market.world.evm.account
+    nodes = [world.register(owner=dev(f"o{n}"), operator=dev(f"o{n}"), slots=1) for n in range(4)]
+    for node in nodes:
+        run(market, node, 100)
+
+    def beat() -> None:
+        for n, node in enumerate(nodes):
+            world.nodes.send.beat(node, sender=dev(f"o{n}"))
+
+    beat()
+    before = market.client.workers.estimate(CARD)
+    crook, dear = dev("crook"), 63 * 2 * ASK
+    bad = world.register(owner=crook, operator=crook, gpu_count=63, slots=63, ask=dear)
+    posted = world.post(billing=Billing.METERED, submitter=dev("wallet"), max_seconds=4_000, ceiling=dear)
+    market.pass_time(world.policy.claim_ramp)
+    beat()
+    asks = market.client.workers.estimate(CARD)["asks"]
+    assert (asks["gpus"], asks["nodes"]) == (63 * 63 + 4, 5)
+    assert asks["middle"] == str(ASK)
+    world.claim(posted, bad, sender=crook)
+    world.nodes.send.exit_start(bad, sender=crook)
+    began = market.client.workers.estimate(CARD)
+    for _ in range(4):
+        market.pass_time(300)
+        beat()
+    world.submit(posted, sender=crook)
+    world.settle(posted)
+    after = market.client.workers.estimate(CARD)
+    assert (after["rate"], after["units"]) == (str(ASK), 5)
+    # It is busy for no longer than it offered, before it began to leave.
+    assert after["busy_seconds"] - before["busy_seconds"] <= began["span"] - before["span"] < 60
+    # Four honest nodes went on, the one that left offers no more.
+    grown = after["offered_seconds"] - began["offered_seconds"]
+    assert 0 < grown <= 4 * (after["span"] - began["span"])
+
+
+def test_estimate__node_falls_silent_and_leaves__offers_no_more_than_before_it_left(market: RealMarket) -> None:
+    world, dev = market.world, market.world.evm.account
+    silent = world.register(owner=dev("silent"), operator=dev("silent"))
+    market.pass_time(20_000)
+    before = market.client.workers.estimate(CARD)["offered_seconds"]
+    world.nodes.send.exit_start(silent, sender=dev("silent"))
+    assert market.client.workers.estimate(CARD)["offered_seconds"] == before <= 901
 
 
 @IN_TOKEN

@@ -1,23 +1,27 @@
 """What a GPU of one model would earn: by what such nodes ask, what their jobs paid, and how busy they were.
 
 Nothing is invented: a figure that the market's events do not give is None, and a note says what is missing. All is of
-one GPU: a slot of eight counts as eight, and its rate is divided by eight. The rate is what an hour of a run paid, the
-middle one by the time that ran, so that neither an absurd price nor a thousand short jobs moves it while most of the
-time is honest. What an owner runs on a node of its own earns nothing, and is left out. An owner can still pay itself
-from another wallet: so the report says how many owners and submitters a figure rests on, and where few had most of it.
+one GPU of a node: the rate of a slot of eight is divided by eight.
+
+What a node says of itself costs it nothing: slots, GPUs, owner. Its stake does cost. So nodes are what counts. Among
+the asks each counts once. In the busy share it counts by the time for which it offered, and is busy for no longer. The
+rate is the middle one by the time that ran. There, and in the gas of leases, no node counts for more than the middle
+node. Who has more than half of the nodes can still move all. What an owner runs on a node of its own is left out, but
+one person may own nodes and pay by many wallets: so notes say where few owners or submitters had most of a figure.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from hearth.base.errors import ChainError, UsageError
 from hearth.client.reading import market_events, misplaced
 from hearth.client.views import strays_in
-from hearth.protocol import formulas
+from hearth.market import events
+from hearth.protocol import formulas, words
 from hearth.protocol.gas import LEASE_GAS, beats_gas
 from hearth.protocol.gpu_tiers import slug_of, vendor_of
 from hearth.protocol.types import BPS, COIN, RATE_SCALE, NodeId, Offer, State, Status
@@ -26,17 +30,23 @@ from hearth.protocol.units import NATIVE, parse_amount, show_amount, show_rate
 if TYPE_CHECKING:
     from hearth.client.reports import AskSpread, Income, NodeEstimate
     from hearth.client.session import Session
-    from hearth.market.events import Event
     from hearth.market.reads import Market, Posted
     from hearth.protocol.gpu_tiers import Vendor
     from hearth.protocol.types import Node
 
+K = TypeVar("K")
 DAY: Final = 86_400
 MONTH: Final = 30 * DAY
 JOULES: Final = 3_600_000
 """Of a kWh."""
 FEW: Final = 3
 """Owners or submitters below which a note says that few made a figure."""
+EVENTS: Final = (
+    *(events.NodeRegistered, events.OfferChanged, events.ExitStarted, events.ExitCancelled),
+    *(events.OwnerChanged, events.OperatorChanged, events.Unproven),
+    *(events.JobPosted, events.Started, events.Submitted, events.Finished, events.Settled, events.Closing),
+    *(events.Closed, events.Declined, events.GaveUp, events.Reclaimed, events.Disputed, events.Ruled),
+)
 
 
 @dataclass(slots=True)
@@ -45,7 +55,6 @@ class Lease:
     units before the fee, None where nothing was paid yet. `gpus` are those of its slot."""
 
     node: NodeId
-    owner: str
     submitter: str
     gpus: int
     begin: int
@@ -89,34 +98,31 @@ class Past:
     offered: list[Offered] = field(default_factory=list)
     hands: dict[NodeId, set[str]] = field(default_factory=dict)
     """Every address that ever owned or operated a node."""
+    owners: dict[NodeId, str] = field(default_factory=dict)
+    """The last owner of each."""
 
     def __post_init__(self) -> None:
         self._jobs: dict[bytes, Posted] = {}
         self._open: dict[tuple[bytes, int], Lease] = {}
-        self._owners: dict[NodeId, str] = {}
         self._offers: dict[NodeId, Offer] = {}
         self._now: dict[NodeId, Offered] = {}
 
     def read(self, first: int, last: int) -> None:
         """Read the blocks `first` to `last`. Raises ChainError."""
-        from hearth.market.events import topic_of
-
         network = self.market.network
-        topics = ([topic_of(cls) for cls in (*_node_events(), *_unit_events())],)
+        topics = ([events.topic_of(cls) for cls in EVENTS],)
         for event in market_events(self.market, [network.nodes, network.jobs], first, last, topics):
             self.add(event)
         self.leases += self._open.values()
         self.offered += self._now.values()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: events.Event) -> None:
         """Tell one event, in the order of the chain."""
-        from hearth.market.events import JobPosted, NodeEvent, NodeUnitEvent
-
-        if isinstance(event, JobPosted):
+        if isinstance(event, events.JobPosted):
             self._jobs.setdefault(event.job_id, self.market.posted_of(event))
-        elif isinstance(event, NodeEvent):
+        elif isinstance(event, events.NodeEvent):
             self._node(event)
-        elif isinstance(event, NodeUnitEvent):
+        elif isinstance(event, events.NodeUnitEvent):
             posted = self._jobs.get(event.job_id)
             if why := misplaced(event, posted):
                 self.market.strays.note(event.log, why)
@@ -127,34 +133,24 @@ class Past:
         """Say whether somebody who owned or operated the node ran it there."""
         return lease.submitter in self.hands[lease.node]
 
-    def _node(self, event: object) -> None:
-        from hearth.market.events import (
-            ExitCancelled,
-            ExitStarted,
-            NodeEvent,
-            NodeRegistered,
-            OfferChanged,
-            OperatorChanged,
-            OwnerChanged,
-        )
-        from hearth.protocol import words
-
-        assert isinstance(event, NodeEvent)
+    def _node(self, event: events.NodeEvent) -> None:
         hands = self.hands.setdefault(event.node, set())
-        if isinstance(event, NodeRegistered | OwnerChanged):
-            self._owners[event.node] = event.owner
+        if isinstance(event, events.NodeRegistered | events.OwnerChanged):
+            self.owners[event.node] = event.owner
             hands.add(event.owner)
-        if isinstance(event, NodeRegistered | OperatorChanged):
+        if isinstance(event, events.NodeRegistered | events.OperatorChanged):
             hands.add(event.operator)
-        if isinstance(event, NodeRegistered | OfferChanged):
+        if event.node not in self.owners:
+            return
+        if isinstance(event, events.NodeRegistered | events.OfferChanged):
             self._offers[event.node] = words.unpack_offer(event.offer)
-        if isinstance(event, NodeRegistered | OfferChanged | ExitCancelled):
+        if isinstance(event, events.NodeRegistered | events.OfferChanged | events.ExitCancelled):
             self._offer(event, self._offers.get(event.node))
-        elif isinstance(event, ExitStarted):  # from here on nothing is matched, and it ends by this or by a cancel
+        elif isinstance(event, events.ExitStarted):  # from here on nothing is matched: it ends by this or by a cancel
             self._offer(event, None)
 
-    def _offer(self, event: Event, offer: Offer | None) -> None:
-        node: NodeId = event.node  # type: ignore[attr-defined]
+    def _offer(self, event: events.NodeEvent, offer: Offer | None) -> None:
+        node = event.node
         before = self._now.pop(node, None)
         fits = offer is not None and gpus_of(offer, self.vendor, self.tier)
         if before is None and not fits:
@@ -163,53 +159,33 @@ class Past:
         if block is None:
             raise ChainError("the RPC serves no block of a log that it served", code="RPC_LIES", hint="hearth doctor")
         if before is not None:
-            ended = Offered(before.node, before.slots, before.gpus, before.begin, block.timestamp)
-            self.offered.append(ended)
+            self.offered.append(replace(before, end=block.timestamp))
         if offer is not None and fits:
             self._now[node] = Offered(node, offer.slots, offer.gpu_count, block.timestamp)
 
-    def _unit(self, event: object, posted: Posted) -> None:
-        from hearth.market.events import Closing, NodeUnitEvent, Started, Submitted
-        from hearth.protocol import words
-
-        assert isinstance(event, NodeUnitEvent)
+    def _unit(self, event: events.NodeUnitEvent, posted: Posted) -> None:
         key, unit = (event.job_id, event.index), words.unpack_unit(event.word)
-        if isinstance(event, Started):
-            offer, owner = self._offers.get(event.node), self._owners.get(event.node)
-            if offer is not None and owner is not None and (gpus := gpus_of(offer, self.vendor, self.tier)):
-                self._open[key] = Lease(event.node, owner, posted.terms.submitter, gpus, unit.started)
+        if isinstance(event, events.Started):
+            offer = self._offers.get(event.node)
+            if offer is not None and (gpus := gpus_of(offer, self.vendor, self.tier)):
+                self._open[key] = Lease(event.node, posted.terms.submitter, gpus, unit.started)
             return
         lease = self._open.get(key)
         if lease is None or unit.state is State.DISPUTED:
             return
-        if isinstance(event, Submitted):
+        if isinstance(event, events.Submitted):
             lease.end = unit.submitted_at
-        elif isinstance(event, Closing):
+        elif isinstance(event, events.Closing):
             lease.end = unit.deadline_at  # that of its notice, up to which it is paid where nothing is handed in
         elif unit.state is not State.SUBMITTED:  # as a judge leaves it that releases it
             del self._open[key]
-            lease.end = unit.submitted_at or lease.end
-            lease.pay = getattr(event, "pay", 0) if lease.end is not None else 0
+            lease.end, lease.pay = unit.submitted_at or lease.end, 0
+            if (
+                isinstance(event, events.Settled | events.Finished | events.Closed | events.Ruled)
+                and lease.end is not None
+            ):
+                lease.pay = event.pay
             (self.leases if lease.pay else self.lost).append(lease)
-
-
-def _node_events() -> tuple[type[Event], ...]:
-    from hearth.market import events
-
-    return (
-        *(events.NodeRegistered, events.OfferChanged, events.ExitStarted, events.ExitCancelled),
-        *(events.OwnerChanged, events.OperatorChanged),
-    )
-
-
-def _unit_events() -> tuple[type[Event], ...]:
-    from hearth.market import events
-
-    return (
-        *(events.JobPosted, events.Started, events.Submitted, events.Finished, events.Settled, events.Closing),
-        *(events.Closed, events.Declined, events.GaveUp, events.Reclaimed, events.Disputed, events.Ruled),
-        events.Unproven,
-    )
 
 
 def gpus_of(offer: Offer, vendor: Vendor, tier: int, *, better: bool = False) -> int:
@@ -230,57 +206,78 @@ def middle(weighted: Iterable[tuple[int, int]]) -> int | None:
     return None
 
 
+def capped(had: Mapping[NodeId, int]) -> dict[NodeId, int]:
+    """Return what each node had, and of none more than the middle node had."""
+    most = middle((value, 1) for value in had.values()) or 0
+    return {node: min(value, most) for node, value in had.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen from one second to another, in GPU-seconds where it is a time.
+    """What was seen from one second to another.
 
-    `offered` is the time of all slots, `busy` that of other people's jobs which were paid, or may yet be. `begun`
-    counts the leases that began: each costs gas. `paid` are those that ended and were paid, `own` counts what owners
-    ran on nodes of their own.
+    `offered` are seconds of nodes, `busy` those of them in which a GPU ran other people's jobs that were paid, or may
+    yet be. `lease_gas` is that of the leases that began, for one GPU of each node. `rate` is what a second of a GPU
+    paid, base units x 1e6. `hosts` are the owners by the seconds that their nodes offered; `earners` and `payers` are
+    owners and submitters by the seconds of the `paid` leases. `own` counts what owners ran on nodes of their own.
     """
 
+    nodes: int
     offered: int
     busy: int
-    begun: int
-    nodes: frozenset[NodeId]
-    paid: tuple[Lease, ...]
+    lease_gas: int
+    rate: int | None
+    paid: int
+    hosts: Counter[str]
+    earners: Counter[str]
+    payers: Counter[str]
     own: int
 
-    @property
-    def rate(self) -> int | None:
-        """Return what a second of a GPU paid, base units x 1e6, the middle by the time that ran."""
-        return middle((one.rate, one.seconds * one.gpus) for one in self.paid)
 
-    def most_of(self, people: Iterable[str]) -> int | None:
-        """Return the share of the paid time that one of them had, bps, of `people` by lease; None where none was."""
-        times: Counter[str] = Counter()
-        for who, lease in zip(people, self.paid, strict=True):
-            times[who] += lease.seconds * lease.gpus
-        return max(times.values()) * BPS // times.total() if times else None
+def top_bps(had: Counter[str]) -> int | None:
+    """Return the share of the one who had most; None where nobody had anything."""
+    return max(had.values()) * BPS // had.total() if had else None
+
+
+def summed(rows: Iterable[tuple[K, int]]) -> Counter[K]:
+    """Return the sum of each key, but for zeros."""
+    sums: Counter[K] = Counter()
+    for key, value in rows:
+        sums[key] += value
+    return +sums
 
 
 def seen(past: Past, nodes: Sequence[Node], begin: int, now: int, dead_after: int) -> Seen:
     """Return what of the past lies between two seconds.
 
-    Beats are in no log: of a node that is silent now, its slots count until it was taken for dead, and those of a node
-    that never beat not at all.
+    Beats are in no log, and the chain keeps the last one alone. So a node counts until that one let it be taken for
+    dead, whatever silence was before it, and not at all without one. Of a node that has left, none is kept.
     """
-    alive = {node.id: min(now, node.state.beat + dead_after) if node.state.beat else 0 for node in nodes}
+    alive = {node.id: node.state.beat and node.state.beat + dead_after for node in nodes if int(node.operator, 16)}
+    owner = past.owners
 
-    def within(node: NodeId, start: int, end: int | None) -> int:
-        return max(0, min(alive.get(node, now) if end is None else end, now) - max(start, begin))
+    def within(one: Lease | Offered) -> int:
+        return max(0, min(now if one.end is None else one.end, alive.get(one.node, now), now) - max(one.begin, begin))
 
-    offers = [(one, within(one.node, one.begin, one.end)) for one in past.offered]
+    offered = summed((one.node, within(one)) for one in past.offered)
+    room = summed((one.node, within(one) * one.slots * one.gpus) for one in past.offered)
     others = [one for one in past.leases if not past.is_own(one)]
-    begun = [*others, *(one for one in past.lost if not past.is_own(one))]
-    offered = sum(seconds * one.slots * one.gpus for one, seconds in offers)
-    busy = sum(within(one.node, one.begin, one.end) * one.gpus for one in others)
+    busy = summed((one.node, within(one) * one.gpus) for one in others)
+    begun = Counter(one.node for one in (*others, *past.lost) if one.begin >= begin and not past.is_own(one))
+    gas = {node: formulas.ceil_div(LEASE_GAS * begun[node] * offered[node], room[node]) for node in room if begun[node]}
+    paid = [one for one in others if one.pay and one.end is not None and one.end >= begin]
+    ran = summed((one.node, one.seconds) for one in paid)
+    counts = capped(ran)
     return Seen(
-        offered=offered,
-        busy=min(busy, offered),
-        begun=sum(one.begin >= begin for one in begun),
-        nodes=frozenset(one.node for one, seconds in offers if seconds),
-        paid=tuple(one for one in others if one.pay and one.end is not None and one.end >= begin),
+        nodes=len(offered),
+        offered=offered.total(),
+        busy=sum(offered[node] * min(busy[node], most) // most for node, most in room.items()),
+        lease_gas=sum(capped(gas).values()),
+        rate=middle((one.rate, one.seconds * counts[one.node] * RATE_SCALE // ran[one.node]) for one in paid),
+        paid=len(paid),
+        hosts=summed((owner[node], seconds) for node, seconds in offered.items()),
+        earners=summed((owner[one.node], one.seconds) for one in paid),
+        payers=summed((one.submitter, one.seconds) for one in paid),
         own=sum(past.is_own(one) for one in past.leases if one.end is None or one.end >= begin),
     )
 
@@ -298,25 +295,34 @@ class Costs:
     kwh: int | None = None
 
 
-def income(found: Seen, gpus: int, seconds: int, costs: Costs) -> dict[str, int | None]:
-    """Return what so many GPUs of one node bring in a span, base units, and gas in wei too; None for what is unknown.
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a span brings and takes, base units, and gas in wei too; None for what nobody said the price of."""
+
+    pay: int
+    gas_wei: int
+    gas: int | None
+    power: int | None
+    left: int | None
+
+
+def income(found: Seen, gpus: int, seconds: int, costs: Costs) -> Figures | None:
+    """Return what so many GPUs of one node bring in a span; None where there is nothing to reckon by.
 
     Pay and profit are rounded down, costs up.
     """
-    rate = found.rate
-    if rate is None or not found.offered:
-        return dict.fromkeys(("pay", "gas_wei", "gas", "power", "left"))
-    pay = rate * gpus * found.busy * seconds // (RATE_SCALE * found.offered)
+    if found.rate is None or not found.offered:
+        return None
+    pay = found.rate * gpus * found.busy * seconds // (RATE_SCALE * found.offered)
     pay -= pay * costs.fee_bps // BPS
     beats = formulas.ceil_div(beats_gas(costs.dead_after) * seconds, DAY)
-    leases = formulas.ceil_div(LEASE_GAS * found.begun * gpus * seconds, found.offered)
+    leases = formulas.ceil_div(found.lease_gas * gpus * seconds, found.offered)
     wei = (beats + leases) * costs.gas_price
     gas = formulas.ceil_div(wei * costs.coin, COIN) if costs.coin else None
     power = None
     if costs.kwh is not None:
         power = formulas.ceil_div(costs.kwh * costs.watts * gpus * found.busy * seconds, JOULES * found.offered)
-    left = None if gas is None else pay - gas - (power or 0)
-    return {"pay": pay, "gas_wei": wei, "gas": gas, "power": power, "left": left}
+    return Figures(pay, wei, gas, power, None if gas is None else pay - gas - (power or 0))
 
 
 def estimate(
@@ -357,19 +363,19 @@ def estimate(
         "span": span,
         "asks": asks[False],
         "better": asks[True],
-        "nodes": len(found.nodes),
-        "owners": len({node.owner for node in nodes if node.id in found.nodes}),
-        "offered_gpu_seconds": found.offered,
-        "busy_gpu_seconds": found.busy,
+        "nodes": found.nodes,
+        "owners": len(found.hosts),
+        "offered_seconds": found.offered,
+        "busy_seconds": found.busy,
         "busy_bps": found.busy * BPS // found.offered if found.offered else None,
-        "shared_bps": found.busy * BPS // (found.offered + count * span) if found.offered else None,
+        "shared_bps": found.busy * BPS // (found.offered + span) if found.offered else None,
         "rate": None if rate is None else str(rate),
         "rate_text": None if rate is None else show_rate(rate, asset),
-        "units": len(found.paid),
-        "paid_owners": len({one.owner for one in found.paid}),
-        "paid_submitters": len({one.submitter for one in found.paid}),
-        "top_owner_bps": found.most_of(one.owner for one in found.paid),
-        "top_submitter_bps": found.most_of(one.submitter for one in found.paid),
+        "units": found.paid,
+        "paid_owners": len(found.earners),
+        "paid_submitters": len(found.payers),
+        "top_owner_bps": top_bps(found.earners),
+        "top_submitter_bps": top_bps(found.payers),
         "own_units": found.own,
         "fee_bps": fee_bps,
         "gas_price": str(costs.gas_price),
@@ -378,7 +384,7 @@ def estimate(
         "kwh": None if kwh_units is None else str(kwh_units),
         "day": _income(session, income(found, count, DAY, costs)),
         "month": _income(session, income(found, count, MONTH, costs)),
-        "notes": _notes(found, asks[False], span),
+        "notes": _notes(found, asks[False], asks[True], span),
         **strays_in(market.strays),
     }
     return report
@@ -423,63 +429,62 @@ def _prices(
 
 
 def _asks(session: Session, live: Sequence[Node], now: int, vendor: Vendor, tier: int, *, better: bool) -> AskSpread:
-    """Return what live nodes ask for one GPU of this model, or of `better` ones; the middle is by GPUs."""
+    """Return what live nodes ask for one GPU of this model, or of `better` ones; each node counts once."""
     rows = [
         (formulas.ask_in_force(node, now) // gpus, gpus * node.offer.slots, node.owner)
         for node in live
         if (gpus := gpus_of(node.offer, vendor, tier, better=better)) and node.offer.slots
     ]
-    half, least = middle((ask, gpus) for ask, gpus, _ in rows), min((ask for ask, _, _ in rows), default=None)
+    common, least = middle((ask, 1) for ask, _, _ in rows), min((ask for ask, _, _ in rows), default=None)
+    owners = Counter(owner for _, _, owner in rows)
     return {
         "nodes": len(rows),
-        "owners": len({owner for _, _, owner in rows}),
+        "owners": len(owners),
+        "top_owner_bps": top_bps(owners),
         "gpus": sum(gpus for _, gpus, _ in rows),
         "lowest": None if least is None else str(least),
         "lowest_text": None if least is None else show_rate(least, session.asset),
-        "middle": None if half is None else str(half),
-        "middle_text": None if half is None else show_rate(half, session.asset),
+        "middle": None if common is None else str(common),
+        "middle_text": None if common is None else show_rate(common, session.asset),
     }
 
 
-def _income(session: Session, figures: dict[str, int | None]) -> Income | None:
-    """Return the figures of a span, None where there is nothing to reckon by."""
-    if figures["pay"] is None:
+def _income(session: Session, figures: Figures | None) -> Income | None:
+    """Return the figures of a span as they are printed."""
+    if figures is None:
         return None
-    known = {name: None if value is None else str(value) for name, value in figures.items()}
-    text = {
-        name: show_amount(value, NATIVE if name == "gas_wei" else session.asset)
-        for name, value in figures.items()
-        if value is not None
-    }
-    return {
-        "pay": str(figures["pay"]),
-        "gas_wei": str(figures["gas_wei"]),
-        "gas": known["gas"],
-        "power": known["power"],
-        "left": known["left"],
-        "text": text,
-    }
+    gas, power, left = (None if value is None else str(value) for value in (figures.gas, figures.power, figures.left))
+    assets = {name: NATIVE if name == "gas_wei" else session.asset for name in asdict(figures)}
+    text = {name: show_amount(value, assets[name]) for name, value in asdict(figures).items() if value is not None}
+    pay, gas_wei = str(figures.pay), str(figures.gas_wei)
+    return {"pay": pay, "gas_wei": gas_wei, "gas": gas, "power": power, "left": left, "text": text}
 
 
-def _notes(found: Seen, asks: AskSpread, span: int) -> list[str]:
+def _notes(found: Seen, asks: AskSpread, better: AskSpread, span: int) -> list[str]:
     """Say what is missing, and what makes the figures doubtful."""
+    notes, rate = [], found.rate
     if not found.offered:
-        return ["no node offered this GPU in that time: nothing here says what one would earn"]
-    notes = [f"units that owners ran on nodes of their own are left out: {found.own}"] if found.own else []
-    rate = found.rate
-    if rate is None:
-        return ["no job of somebody else was paid on such a node in that time: an income would be invented", *notes]
-    if span < DAY:
+        notes.append("no node offered this GPU in that time: nothing here says what one would earn")
+    elif rate is None:
+        notes.append("no job of somebody else was paid on such a node in that time: an income would be invented")
+    elif span < DAY:
         notes.append("all of it is of less than a day")
-    owners, submitters = [one.owner for one in found.paid], [one.submitter for one in found.paid]
-    if min(len(set(owners)), len(set(submitters))) < FEW:
-        few = f"so few owners and submitters ({len(set(owners))} and {len(set(submitters))}) made the rate"
+    if found.own:
+        notes.append(f"units that owners ran on nodes of their own are left out: {found.own}")
+    owners, submitters = len(found.earners), len(found.payers)
+    if rate is not None and min(owners, submitters) < FEW:
+        few = f"so few owners and submitters ({owners} and {submitters}) made the rate"
         notes.append(f"{few} that all may be one person: one can pay oneself from another wallet")
-    for whose, people in (("owner's nodes", owners), ("submitter's jobs", submitters)):
-        most = found.most_of(people)
-        if len(set(people)) > 1 and most is not None and 2 * most > BPS:
-            notes.append(f"one {whose} had {most // 100} % of the time that was paid")
-    if asks["middle"] is not None and rate > int(asks["middle"]):
+    for whose, what, people, most in (
+        ("owner's nodes", "the time that was paid", owners, top_bps(found.earners)),
+        ("submitter's jobs", "the time that was paid", submitters, top_bps(found.payers)),
+        ("owner's nodes", "the time that was offered", len(found.hosts), top_bps(found.hosts)),
+        ("owner", "the nodes that ask now", asks["owners"], asks["top_owner_bps"]),
+        ("owner", "the nodes with better GPUs", better["owners"], better["top_owner_bps"]),
+    ):
+        if people > 1 and most is not None and 2 * most > BPS:
+            notes.append(f"one {whose} had {most // 100} % of {what}")
+    if rate is not None and asks["middle"] is not None and rate > int(asks["middle"]):
         why = "of units with a fixed bill that ended early, or of dearer days"
         notes.append(f"a run paid more than such nodes ask now, {asks['middle_text']} in the middle: {why}")
     return notes
