@@ -265,6 +265,8 @@ PLACE_ROWS = (
     Row("offers of a gpu in no table", 2, "UNKNOWN_TIER", "did you mean", command=("offers", "--gpu", "rtx-4091")),
     Row("an estimate of a gpu in no table", 2, "UNKNOWN_TIER", "hearth offers lists the models",
         command=("worker", "estimate", "--gpu", "rtx-4091")),
+    Row("a worker's start as a dry run", 2, "USAGE", "hearth worker doctor",
+        command=("worker", "start", "--dry-run", "--config", "{gone}")),
     Row("an estimate without a gpu", 2, "USAGE", "--help", command=("worker", "estimate")),
     *(Row(f"an estimate with {said}", 2, error, hint, command=("worker", "estimate", "--gpu", "rtx-4090", *given))
       for said, error, hint, given in (

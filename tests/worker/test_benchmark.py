@@ -20,14 +20,15 @@ from hearth.base.errors import ConfigError
 from hearth.client.nodes.manifests import figures_in_words
 from hearth.market.manifest import Figures
 from hearth.protocol.gpu_tiers import NVIDIA
+from tests.kit.build import node as plain_node
 from tests.kit.evm import ROOT
 from tests.kit.played_gpu import GIB, HOST, PlayedMachine, card, played_machine
 from tests.kit.running import wait
-from tests.worker.test_doctor import told
+from tests.worker.test_doctor import ETH, told
 from tests.worker.test_gpu import recorded
 from tools.services.base import cache_folder, locked
 from worker import benchmark as subject
-from worker import doctor, gateway
+from worker import build, doctor, gateway
 from worker.gpu import probing
 from worker.gpu.figures import (
     Incapable,
@@ -43,6 +44,7 @@ from worker.gpu.locks import Locks
 from worker.runtimes.base import Check, Level
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.docker_request import LABEL
+from worker.settings import probe_offer
 
 TEXT: Final = subject.FOLDER / "kernels.ptx"
 SAID: Final = "memory_mib 24176\nfrom_host_mb_s 25000\nmemory_mb_s 950000\nhalf_gflops 149999\ndone\n"
@@ -171,6 +173,14 @@ def test_register__gpu_that_no_job_computes_with__is_refused_and_one_that_does_i
     row = next(one for one in doctor.look_at_gpus(settings, 31337) if one.name == "gpu 0")
     assert row.level is Level.FAIL and "it computes wrongly" in row.detail
     assert [one.measured is None for one in gateway.manifest_of(settings).gpus] == [True, False]
+    # A worker that runs gives it to no job either, and a manifest lists what is offered alone.
+    offer = probe_offer(told(tmp_path, home=tmp_path, offer__slots=2), ETH)
+    broken, well = probing.probe().gpus
+    node = plain_node(1, offer=offer)
+    assert build._lack_of(settings, node, broken) == "it computes wrongly: 67108864 of 134217728"
+    assert build._lack_of(settings, node, well) == ""
+    one = told(tmp_path, home=tmp_path, offer__gpus=[well.uuid])
+    assert [each.measured is None for each in gateway.manifest_of(one).gpus] == [False]
     machine.change(0, sumfault=None)
     subject.refuse_incapable(settings)
     monkeypatch.setattr(subject, "_measure", None)

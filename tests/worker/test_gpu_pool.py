@@ -358,6 +358,36 @@ def test_keep_looking__trial_that_takes_long__runs_are_looked_at_meanwhile(
         thread.join(30)
 
 
+def test_keep_looking__job_that_begins_in_an_idle_minute__is_looked_at_from_then_on(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "LENT_SECONDS", 0.02)
+    pool, stop = pool_of(world, tmp_path), threading.Event()
+    thread = threading.Thread(target=pool.keep_looking, args=(stop,))
+    thread.start()
+    try:
+        time.sleep(0.2)
+        assert world.looks == 1
+        with pool.lent(1) as lent:
+            world.change(0, defects=("it fell off the bus",))
+            world.second += subject.IDLE_SECONDS / 2
+            wait(lambda: world.looks > 4, "it is looked at", 30)
+            world.second += 1.0
+            wait(lambda: lent.trouble != "", "the fault ends the run", 30)
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+def test_lent__gpu_that_somebody_has_for_a_moment__is_waited_for(world: World, tmp_path: Path) -> None:
+    pool = Pool(world.probe, locks=Locks(tmp_path), patience=20.0)
+    other = Locks(tmp_path)
+    assert all(other.take(uuid) for uuid in UUIDS[:3])
+    threading.Timer(0.5, lambda: [other.release(uuid) for uuid in UUIDS[:3]]).start()
+    with pool.lent(1) as lent:
+        assert lent.uuids == UUIDS[:1]
+
+
 # ---- random histories ----
 
 NUMBERS = st.integers(0, 3)

@@ -133,19 +133,17 @@ class Pool:
         locks: Locks | None = None,
         clock: Callable[[], float] = time.monotonic,
         patience: float = 0.0,
-        every: float = LENT_SECONDS,
     ) -> None:
         """`offered` says what a GPU that is here lacks of what the offer promises, "" for nothing, None for one that no
         job is to have. `named` are those that must be here; without a `probe` there are none. `trial` gives a GPU to a
         sandbox and says what is wrong with that. `patience` are the seconds for which somebody else may have one that
-        is to be lent: a benchmark has it for some. `every` are those between two looks while one is lent."""
+        is to be lent: a benchmark has it for some."""
         self._probe = probe
         self._offered = offered
         self._locks = locks
         self._trial = trial
         self._clock = clock
         self._patience = patience
-        self._every = every
         self._changing = threading.Lock()
         self._looking = threading.Lock()
         self._begun = 0
@@ -255,7 +253,7 @@ class Pool:
         trying: threading.Thread | None = None
         looked = self._clock()
         # A job may begin in the middle of an idle minute.
-        while not stop.wait(self._every):
+        while not stop.wait(LENT_SECONDS):
             if not (self._lent or self.troubles) and self._clock() - looked < IDLE_SECONDS:
                 continue
             looked = self._clock()

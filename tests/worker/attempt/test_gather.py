@@ -20,6 +20,7 @@ from tests.worker.attempt.jobs import KEY
 from tests.worker.attempt.test_executor import AFTER_INTENT, Hung, Rig, wait
 from worker.attempt.task import Task
 from worker.decide import Execution, LeaseKey, Stage
+from worker.gpu.pool import NoGpuError
 from worker.journal import Phase
 from worker.runtimes.base import RunRequest, RunResult, RunStatus
 
@@ -157,6 +158,18 @@ def test_gather__runtime_not_ready_in_time__is_in_vain_and_otherwise_refused(rig
 
     attentive.inspect = slow  # type: ignore[method-assign]
     gather(rig, rig.terms(rig.spec("env")), 1)
+    ended(rig)
+    assert rig.executor.take_given_back() == {} and rig.executor.take_in_vain() == {KEY.job}
+
+
+def test_gather__gpu_that_is_not_well__is_in_vain_and_says_nothing_against_the_job(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(count: int, tier: int | None) -> None:
+        raise NoGpuError("1 GPUs are asked, and 0 can be given")
+
+    monkeypatch.setattr(rig.means.gpus, "check", check)
+    gather(rig, rig.terms(rig.spec("env")))
     ended(rig)
     assert rig.executor.take_given_back() == {} and rig.executor.take_in_vain() == {KEY.job}
 
