@@ -177,7 +177,7 @@ def find_anvil(home: Path | None = None) -> Path:
 
 
 _MACHINE: Final = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-_BINARY: Final = Path("@foundry-rs", f"anvil-{platform.system().lower()}-{_MACHINE}", "bin", "anvil")
+_BINARY: Final = f"@foundry-rs/anvil-{platform.system().lower()}-{_MACHINE}/bin/anvil"
 
 
 def _native(program: Path) -> Path:

@@ -241,15 +241,17 @@ def test_measured__what_is_kept__is_read_again_and_nothing_else_is(tmp_path: Pat
     figures = read_lines(SAID, 1_796_000_000)
     assert figures_in_words(figures) == "150 TFLOP/s, 950 GB/s, 25 GB/s from the host, 23.6 GiB on 2026-11-30"
     for kept in (Measurement("570", figures), Measurement("570", None, "it computes wrongly")):
-        keep_measured(tmp_path, GPU, kept)
-        assert measured_now(GPU, tmp_path) == kept
-    assert measured_now(replace(GPU, driver="580"), tmp_path) is None
-    file = tmp_path / "gpus" / f"{GPU.uuid}.json"
+        keep_measured(tmp_path / "home", GPU, kept)
+        assert measured_now(GPU, tmp_path / "home") == kept
+    # The worker refuses a home that others may enter.
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+    assert measured_now(replace(GPU, driver="580"), tmp_path / "home") is None
+    file = tmp_path / "home" / "gpus" / f"{GPU.uuid}.json"
     late = json.dumps({"driver": "570", "figures": {**asdict(figures), "at": 1 << 40}, "why": ""})
     neither = json.dumps({"driver": "570", "figures": None, "why": ""})
     for damaged in ("", "[]", "null", "[" * 100_000, '{"driver": 1e999}', late, neither, '{"figures": {}, "why": 1}'):
         file.write_text(damaged)
-        assert measured_now(GPU, tmp_path) is None
+        assert measured_now(GPU, tmp_path / "home") is None
     with pytest.raises(Incapable) as refused:
         read_lines("memory_mib 1\nwrong its memory lies\n", 1)
     assert refused.value.wrong

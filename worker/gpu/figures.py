@@ -72,7 +72,8 @@ def read_lines(text: str, at: int) -> Figures:
 
 def keep_measured(home: Path, gpu: GpuInfo, measured: Measurement) -> None:
     """Keep what was found of a GPU in place of what was before. Raises OSError."""
-    (home / FOLDER).mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (home, home / FOLDER):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_text(_file(home, gpu), json.dumps(asdict(measured)))
 
 
