@@ -81,7 +81,7 @@ class Desk(Generic[Wallet]):
 
     def bring(self) -> None:
         self.page.click("text=Put it all into my store")
-        self.page.wait_for_selector("#there >> text=blocks are there, by your store")
+        self.page.wait_for_selector("#there >> text=there, by your store")
 
     def anyway(self, *, maybe: bool = False) -> None:
         """Post although nobody can take it; `maybe` somebody can."""

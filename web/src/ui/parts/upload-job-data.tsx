@@ -39,7 +39,7 @@ export function UploadJobData({ context, load, onThere }: Props) {
   const look = async (): Promise<void> => {
     const givers = giversFor(opened, network?.gateways ?? []);
     const count = await requireStored(load, givers, (blocks) => setSaid(`looking for its blocks: ${blocks} are there`));
-    setSaid(`All ${counted(count, "block is", "blocks are")} there, by ${givers.givers.map(({ name }) => name).join(", ")}.`);
+    setSaid(`${count === 1 ? "Its one block is" : `All ${count} blocks are`} there, by ${givers.givers.map(({ name }) => name).join(", ")}.`);
     onThere();
   };
   const bring = async (): Promise<void> => {
