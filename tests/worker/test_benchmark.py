@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from hearth.base.errors import ConfigError
 from hearth.client.nodes.manifests import figures_in_words
 from hearth.market.manifest import Figures
 from hearth.protocol.gpu_tiers import NVIDIA
+from hearth.storage import canonical
 from tests.kit.build import node as plain_node
 from tests.kit.evm import ROOT
 from tests.kit.played_gpu import GIB, HOST, PlayedMachine, card, played_machine
@@ -247,11 +247,23 @@ def test_measured__what_is_kept__is_read_again_and_nothing_else_is(tmp_path: Pat
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
     assert measured_now(replace(GPU, driver="580"), tmp_path / "home") is None
     file = tmp_path / "home" / "gpus" / f"{GPU.uuid}.json"
-    late = json.dumps({"driver": "570", "figures": {**asdict(figures), "at": 1 << 40}, "why": ""})
-    neither = json.dumps({"driver": "570", "figures": None, "why": ""})
-    for damaged in ("", "[]", "null", "[" * 100_000, '{"driver": 1e999}', late, neither, '{"figures": {}, "why": 1}'):
-        file.write_text(damaged)
+    whole = {"driver": "570", "figures": asdict(figures), "why": ""}
+    late, neither = {**whole, "figures": {**asdict(figures), "at": 1 << 40}}, {**whole, "figures": None}
+    odd = (
+        late,
+        neither,
+        {**whole, "why": "both"},
+        {**whole, "why": 1},
+        {**whole, "figures": [1]},
+        {"driver": "570"},
+        [],
+    )
+    # A process whose limit of recursion was raised would end by the deep one: it is refused before it is read.
+    for damaged in (b"", b"null", b"[" * 100_000, b'{"driver":1e999}', b"\xff", *map(canonical.encode, odd)):
+        file.write_bytes(damaged)
         assert measured_now(GPU, tmp_path / "home") is None
+    file.write_bytes(canonical.encode(whole))
+    assert measured_now(GPU, tmp_path / "home") == Measurement("570", figures)
     with pytest.raises(Incapable) as refused:
         read_lines("memory_mib 1\nwrong its memory lies\n", 1)
     assert refused.value.wrong

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from hearth.base.files import replace_text
+from hearth.base.errors import StorageError
+from hearth.base.files import read_bounded, replace_text
 from hearth.base.text import one_line
 from hearth.market.manifest import Figures, figures_of
 from hearth.protocol.gpu_tiers import NVIDIA, model_of
+from hearth.storage import canonical
 from worker.gpu.port import GpuInfo
 
 FOLDER: Final = "gpus"
@@ -74,15 +75,15 @@ def keep_measured(home: Path, gpu: GpuInfo, measured: Measurement) -> None:
     """Keep what was found of a GPU in place of what was before. Raises OSError."""
     for folder in (home, home / FOLDER):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    replace_text(_file(home, gpu), json.dumps(asdict(measured)))
+    replace_text(_file(home, gpu), canonical.encode(asdict(measured)).decode())
 
 
 def measured_now(gpu: GpuInfo, home: Path) -> Measurement | None:
     """Return what was found of a GPU with the driver that it has now, None for nothing, and for a damaged file."""
     try:
-        told = json.loads(_file(home, gpu).read_text(encoding="utf-8"))
+        told = canonical.decode(read_bounded(_file(home, gpu), canonical.MAX_DOCUMENT_BYTES))
         found = Measurement(told["driver"], figures_of(told["figures"]), one_line(told["why"])[:MOST])
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, StorageError, LookupError, TypeError, AttributeError):
         return None
     whole = (found.figures is None) is bool(found.why)
     return found if whole and found.driver == gpu.driver else None
