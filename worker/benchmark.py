@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import os
 import platform
-import tarfile
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -28,9 +26,10 @@ from worker.gpu.figures import (
 )
 from worker.gpu.locks import Locks
 from worker.gpu.port import GpuInfo
-from worker.runtimes.base import Check, Level, RunRequest, RunStatus, SandboxLimits
+from worker.runtimes.base import Check, Level, RunStatus, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
-from worker.selftest import refuse_failed
+from worker.runtimes.docker_images import image_archive
+from worker.selftest import refuse_failed, request_in
 from worker.settings import Settings, docker_of, given_gpus
 from worker.status import lent_gpus
 
@@ -39,7 +38,6 @@ PLATFORMS: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 LIBRARIES: Final = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1")
 """Of GNU's C library: what NVIDIA's driver library needs."""
 LIMITS: Final = SandboxLimits(wall_seconds=60, memory_bytes=4 << 30, out_bytes=1 << 20)
-UNIT: Final = "benchmark-"
 AGAIN: Final = "hearth worker benchmark"
 BROKEN: Final = "the card is broken, or clocked too high: until that is mended, leave it out of offer.gpus"
 LINK_MAP: Final = 2
@@ -92,23 +90,17 @@ def _measure(docker: DockerRuntime, gpu: GpuInfo, lent: Collection[str]) -> Figu
     """Run the program in a container with one GPU, which no worker lends meanwhile. Raises Incapable, Unmeasured."""
     if gpu.vendor not in MEASURED:
         raise Unmeasured(f"the program does not speak to a driver of {gpu.vendor.title}")
-    archive = _archive()
+    archive, unit = _archive(), f"benchmark-{gpu.uuid}"
     with _reserved(gpu, lent), tempfile.TemporaryDirectory(prefix="hearth-benchmark-") as scratch:
         # What a benchmark left that was killed.
-        docker.sweep(f"{UNIT}{gpu.uuid}")
-        result = docker.run_archive(archive, _request(Path(scratch), gpu))
+        docker.sweep(unit)
+        request = request_in(Path(scratch), unit, LIMITS, command=("/benchmark",), gpus=(gpu.device,))
+        result = docker.run_archive(archive, request)
     if result.status is RunStatus.TIMEOUT:
         raise Incapable(f"a program that uses it does not end, here within {LIMITS.wall_seconds} s")
     if result.status not in (RunStatus.OK, RunStatus.EXIT):
         raise Unmeasured(result.detail)
     return read_lines(result.stdout.decode("ascii", "replace"), int(time.time()))
-
-
-def _request(scratch: Path, gpu: GpuInfo) -> RunRequest:
-    job, given, out = (scratch / name for name in ("job", "in", "out"))
-    for folder in (job, given, out):
-        folder.mkdir()
-    return RunRequest(f"{UNIT}{gpu.uuid}", ("/benchmark",), job, given, out, LIMITS, gpus=(gpu.device,), outputs=())
 
 
 @contextmanager
@@ -134,19 +126,9 @@ def _archive() -> bytes:
         loader = next(name for name in here if name.startswith("ld-linux"))
         files |= {f"lib/hearth/{name}": here[name] for name in LIBRARIES}
         files[f"{'lib64' if kind == 'amd64' else 'lib'}/{loader}"] = here[loader]
-        return _tar({name: path.read_bytes() for name, path in files.items()})
+        return image_archive({name: path.read_bytes() for name, path in files.items()})
     except (OSError, StopIteration, LookupError) as failed:
         raise Unmeasured(f"this system's C library is not GNU's, which NVIDIA's driver needs: {failed}") from failed
-
-
-def _tar(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), 0o755
-            tar.addfile(entry, io.BytesIO(data))
-    return buffer.getvalue()
 
 
 class _Library(ctypes.Structure):

@@ -10,14 +10,14 @@ import shlex
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hearth.base.errors import ConfigError, NotFoundError, RefusedError, UsageError
 from hearth.base.files import AnyPath, path_of
 from hearth.protocol.types import NodeId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hearth.client import Client
     from hearth.client.nodes.workers import Workers
@@ -228,8 +228,7 @@ class Provider:
                 component="worker",
             )
         rows = [_row(check) for check in benchmark(docker_of(settings), settings.home, gpus, lent)]
-        failed = any(row["level"] == "FAIL" for row in rows)
-        return {"schema": "hearth.worker.benchmark/1", "result": "FAIL" if failed else "PASS", "checks": rows}
+        return {"schema": "hearth.worker.benchmark/1", "result": _result(rows), "checks": rows}
 
     # ---- the owner's actions ----
 
@@ -601,9 +600,12 @@ def selftest(settings: Settings | None = None) -> Selftest:
     gone = sorted(set(names) - {one.uuid for one in gpus})
     missing = [Check(f"gpu {uuid}", Level.FAIL, "it is not here, or not fit", "hearth worker doctor") for uuid in gone]
     rows = [_row(check) for check in (*run_all(runtime), *tried, *missing)]
-    # A runtime that this machine does not have is a warning, and no failure of those that it has.
-    failed = any(row["level"] == "FAIL" for row in rows)
-    return {"schema": "hearth.selftest/1", "result": "FAIL" if failed else "PASS", "checks": rows}
+    return {"schema": "hearth.selftest/1", "result": _result(rows), "checks": rows}
+
+
+def _result(rows: Sequence[CheckRow]) -> Literal["PASS", "FAIL"]:
+    """Return how a try ended: what this machine does not have is a warning, and no failure of what it has."""
+    return "FAIL" if any(row["level"] == "FAIL" for row in rows) else "PASS"
 
 
 def _wall(wall: Wall) -> WallRow:

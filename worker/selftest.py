@@ -6,10 +6,8 @@ an archive that holds one small program. Both programs say the same words; the c
 
 from __future__ import annotations
 
-import io
 import platform
 import struct
-import tarfile
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -20,10 +18,11 @@ from typing import Final
 
 from hearth.base.errors import REINSTALL, ConfigError
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
-from worker.gpu.port import GpuInfo
+from worker.gpu.port import Device, GpuInfo
 from worker.runtimes.base import Check, Level, OutputRule, RunRequest, RunResult, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.docker_engine import runtime_of
+from worker.runtimes.docker_images import image_archive
 from worker.runtimes.docker_request import GUEST_UIDS
 from worker.runtimes.profiles import is_gvisor
 from worker.runtimes.wasm import WasmRuntime
@@ -52,7 +51,8 @@ _MACHINE_CODE: Final = bytes.fromhex(
     "2f70726f632f73656c662f73746174757300"  # "/proc/self/status"
 )
 _LOADED_AT: Final = 0x400000
-_LIMITS: Final = SandboxLimits(wall_seconds=30, memory_bytes=64 << 20, out_bytes=1 << 20, fuel=10**9)
+UNIT: Final = "selftest-0-1"
+LIMITS: Final = SandboxLimits(wall_seconds=30, memory_bytes=64 << 20, out_bytes=1 << 20, fuel=10**9)
 
 
 def selftest(docker: DockerRuntime) -> list[Check]:
@@ -72,10 +72,11 @@ def try_gpus(docker: DockerRuntime, gpus: Sequence[GpuInfo], lent: Collection[st
         if held:
             rows.append(Check(name, Level.PASS, f"{one.name}: {held}"))
             continue
-        why = docker.try_gpu(one.device)
-        fix = docker.gpu_remedy((one.device,)) or one.device.refresh
-        found = f"{one.name}: a container got it, and a job's user can open it"
-        rows.append(Check(name, Level.FAIL, why, fix) if why else Check(name, Level.PASS, found))
+        if why := docker.try_gpu(one.device):
+            fix = docker.gpu_remedy((one.device,)) or one.device.refresh
+            rows.append(Check(name, Level.FAIL, why, fix))
+            continue
+        rows.append(Check(name, Level.PASS, f"{one.name}: a container got it, and a job's user can open it"))
     return rows
 
 
@@ -101,7 +102,9 @@ def _wasm() -> Check:
         module = home / "module"
         module.write_bytes(wasmtime.wat2wasm(MODULE))
         runtime = WasmRuntime(home)
-        return runtime.prepare(str(module)) or runtime.run(_request(home, module=module), threading.Event())
+        return runtime.prepare(str(module)) or runtime.run(
+            request_in(home, UNIT, LIMITS, module=module), threading.Event()
+        )
 
     return _judged("wasm", run, fix=REINSTALL)
 
@@ -115,7 +118,7 @@ def _docker(runtime: DockerRuntime) -> Check:
         return Check("docker", Level.WARN, f"{why}; there is no test program for {platform.machine()}", fix)
 
     def run(home: Path) -> RunResult:
-        request = _request(home, command=("/selftest",), outputs=(OutputRule("/out/said"),))
+        request = request_in(home, UNIT, LIMITS, command=("/selftest",), outputs=(OutputRule("/out/said"),))
         return runtime.run_archive(_archive(), request)
 
     return _judged("docker", run, _walls_inside, fix="hearth worker doctor")
@@ -140,22 +143,21 @@ def _walls_inside(result: RunResult) -> tuple[list[str], list[str]]:
     return [name for name, stands in looks.items() if stands], [name for name, stands in looks.items() if not stands]
 
 
-def _request(
-    home: Path, *, module: Path | None = None, command: tuple[str, ...] = (), outputs: tuple[OutputRule, ...] = ()
+def request_in(
+    folder: Path,
+    unit: str,
+    limits: SandboxLimits,
+    *,
+    module: Path | None = None,
+    command: tuple[str, ...] = (),
+    outputs: tuple[OutputRule, ...] = (),
+    gpus: tuple[Device, ...] = (),
 ) -> RunRequest:
-    folders = {name: home / name for name in ("job", "in", "out")}
-    for folder in folders.values():
-        folder.mkdir()
-    return RunRequest(
-        unit="selftest-0-1",
-        command=command,
-        job_dir=folders["job"],
-        in_dir=folders["in"],
-        out_dir=folders["out"],
-        limits=_LIMITS,
-        module=module,
-        outputs=outputs,
-    )
+    """Return the request for a program of ours, whose folders are made in one that is empty."""
+    job, given, out = (folder / name for name in ("job", "in", "out"))
+    for each in (job, given, out):
+        each.mkdir()
+    return RunRequest(unit, command, job, given, out, limits, module=module, outputs=outputs, gpus=gpus)
 
 
 def _judged(
@@ -191,10 +193,4 @@ def _archive() -> bytes:
     )
     size = 120 + len(code)
     segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _LOADED_AT, _LOADED_AT, size, size, 4096)
-    program = header + segment + code
-    entry = tarfile.TarInfo("selftest")
-    entry.size, entry.mode = len(program), 0o755
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        tar.addfile(entry, io.BytesIO(program))
-    return buffer.getvalue()
+    return image_archive({"/selftest": header + segment + code})

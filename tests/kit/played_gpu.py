@@ -32,7 +32,7 @@ SPEC_SECONDS: Final = 0.5
 INSIDE: Final = "/run/played-gpu"
 """Where a container sees the folder of its machine."""
 VERSION: Final = "570.133.20"
-"""Of the driver, as tools/gpu/nvml.c says it."""
+"""Of the driver, as tools/gpu/machine.h says it."""
 LIBRARIES: Final = f"usr/lib/{os.uname().machine}-linux-gnu"
 FILES: Final = {
     SMI: f"usr/bin/{SMI}",
@@ -53,7 +53,7 @@ def need_gpu() -> None:
 
 @dataclass
 class Card:
-    """A GPU: what the driver says of it by the keys of tools/gpu/nvml.c, over what it says of an RTX 4090."""
+    """A GPU: what the driver says of it by the keys of tools/gpu/machine.h, over what it says of an RTX 4090."""
 
     uuid: str = field(default_factory=lambda: f"GPU-{uuid.uuid4()}")
     says: dict[str, str | int | Sequence[str]] = field(default_factory=dict)

@@ -7,10 +7,12 @@ Source: worker.md "docker", docs/decisions/0016-run-containers-behind-seen-walls
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import queue
 import re
+import tarfile
 import threading
 import time
 from collections import Counter
@@ -435,6 +437,17 @@ def _without_names(reference: str, said: str) -> str:
     if registering and rest.endswith(_SPOILT):
         return f"{_UNPACKING}gzip:"
     return said
+
+
+def image_archive(programs: Mapping[str, bytes]) -> bytes:
+    """Return a tar of programs by their paths, of which an engine makes an image; the same bytes on every machine."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for path, program in programs.items():
+            entry = tarfile.TarInfo(path.removeprefix("/"))
+            entry.size, entry.mode = len(program), 0o755
+            tar.addfile(entry, io.BytesIO(program))
+    return buffer.getvalue()
 
 
 def look_at_disk(info: Mapping[str, Any]) -> Check:

@@ -11,9 +11,7 @@ sees it, so that one call is right for a rootless engine too.
 
 from __future__ import annotations
 
-import io
 import os
-import tarfile
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -37,6 +35,7 @@ from worker.runtimes.base import (
     over_cap,
 )
 from worker.runtimes.docker_files import emptied, own
+from worker.runtimes.docker_images import image_archive
 from worker.runtimes.docker_places import TEMPORARY
 from worker.runtimes.docker_request import JANITOR_LABEL, JANITOR_PROGRAM, janitor_config, looker_config
 
@@ -357,11 +356,5 @@ def janitor_image(api: Any) -> str:
 
 @cache
 def _archive(platform: str) -> bytes:
-    """Return a tar with the program alone; the same bytes on every machine."""
-    program = (_PROGRAMS / f"janitor-{platform}").read_bytes()
-    entry = tarfile.TarInfo(JANITOR_PROGRAM.removeprefix("/"))
-    entry.size, entry.mode = len(program), 0o755
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        tar.addfile(entry, io.BytesIO(program))
-    return buffer.getvalue()
+    """Return a tar with the program alone."""
+    return image_archive({JANITOR_PROGRAM: (_PROGRAMS / f"janitor-{platform}").read_bytes()})
